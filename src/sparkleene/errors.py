@@ -1,0 +1,89 @@
+"""Errors a person can act on: a structured Diagnostic and the one renderer of it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from difflib import get_close_matches
+
+
+@dataclass(frozen=True, slots=True)
+class Diagnostic:
+    """What is wrong, where, and what to do about it.
+
+    `code` is stable and listed in docs/errors.md; `start` and `end` are offsets into the query text, or None
+    where the fault is not in the text.
+    """
+
+    code: str
+    message: str
+    start: int | None = None
+    end: int | None = None
+    notes: tuple[str, ...] = ()
+    help: str | None = None
+
+
+class SparkleeneError(Exception):
+    """Base of all errors raised on purpose; carries its diagnostics and the text they point into."""
+
+    def __init__(
+        self, diagnostics: Diagnostic | Iterable[Diagnostic], source: str = "", filename: str = "query"
+    ) -> None:
+        """Keep the diagnostics in the order of their place in the text."""
+        found = (diagnostics,) if isinstance(diagnostics, Diagnostic) else tuple(diagnostics)
+        self.diagnostics = tuple(sorted(found, key=lambda d: (d.start is not None, d.start or 0)))
+        self.source = source
+        self.filename = filename
+        super().__init__(self.render())
+
+    def render(self, color: bool = False) -> str:
+        """Return the message as shown to a person."""
+        return "\n".join(render(d, self.source, self.filename, color) for d in self.diagnostics)
+
+    def __reduce__(self) -> tuple[type[SparkleeneError], tuple[tuple[Diagnostic, ...], str, str]]:
+        """Survive pickling, as exceptions cross process borders on Spark."""
+        return type(self), (self.diagnostics, self.source, self.filename)
+
+
+class QueryError(SparkleeneError):
+    """The query text, or an argument beside it, is wrong."""
+
+
+class DataError(SparkleeneError):
+    """The data does not fit the query: a missing column, a wrong type, a NULL time."""
+
+
+def suggest(word: str, known: Iterable[str]) -> str | None:
+    """Return a did-you-mean line for a misspelt name, or None.
+
+    >>> suggest("prise", ["price", "volume"])
+    "did you mean 'price'?"
+    """
+    close = get_close_matches(word, list(known), n=1, cutoff=0.6)
+    return f"did you mean '{close[0]}'?" if close else None
+
+
+def render(diagnostic: Diagnostic, source: str, filename: str, color: bool = False) -> str:
+    """Render one diagnostic with its line, a caret below the place, notes and help."""
+    red, bold, blue, reset = ("\033[1;31m", "\033[1m", "\033[1;34m", "\033[0m") if color else ("", "", "", "")
+    lines = [f"{red}error[{diagnostic.code}]{reset}{bold}: {diagnostic.message}{reset}"]
+    gutter = ""
+    if diagnostic.start is not None:
+        start = min(diagnostic.start, len(source))
+        before = source[:start]
+        row = before.count("\n") + 1
+        column = start - (before.rfind("\n") + 1)
+        text = source.split("\n")[row - 1].replace("\t", " ").rstrip("\r")
+        end = start if diagnostic.end is None else diagnostic.end
+        width = max(1, min(end - start, len(text) - column))
+        gutter = " " * len(str(row))
+        lines += [
+            f"{blue}{gutter}-->{reset} {filename}:{row}:{column + 1}",
+            f"{blue}{gutter} |{reset}",
+            f"{blue}{row} |{reset} {text}",
+            f"{blue}{gutter} |{reset} {' ' * column}{red}{'^' * width}{reset}",
+        ]
+    lines += [f"{blue}{gutter} ={reset} note: {note}" for note in diagnostic.notes]
+    if diagnostic.help:
+        lines.append(f"{blue}{gutter} ={reset} help: {diagnostic.help}")
+    return "\n".join(lines)

@@ -1,0 +1,246 @@
+"""The syntax tree of a query: frozen, comparable, with source spans.
+
+Spans take no part in equality, so `parse(print(tree)) == tree` can be stated as it reads.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from fractions import Fraction
+from typing import Literal
+
+Semantics = Literal["skip-till-any-match", "skip-till-next-match", "contiguous"]
+
+
+@dataclass(frozen=True, slots=True)
+class Span:
+    """Offsets into the query text, end exclusive."""
+
+    start: int
+    end: int
+
+    def to(self, other: Span) -> Span:
+        """Return the span from the start of this one to the end of the other."""
+        return Span(self.start, other.end)
+
+
+NOWHERE = Span(0, 0)
+
+
+@dataclass(frozen=True, slots=True)
+class Node:
+    """Anything with a place in the query text."""
+
+    span: Span = field(default=NOWHERE, compare=False, repr=False, kw_only=True)
+
+
+# ---- patterns
+
+
+@dataclass(frozen=True, slots=True)
+class Atom(Node):
+    """An event type, with the alias that labels its events."""
+
+    type: str
+    alias: str | None = None
+
+    @property
+    def label(self) -> str:
+        """The alias, or the type's name where there is none."""
+        return self.alias or self.type
+
+
+@dataclass(frozen=True, slots=True)
+class Repeat(Node):
+    """`P+` is (1, None), `P*` (0, None), `P?` (0, 1), `P{n}` (n, n), `P{n,m}` (n, m)."""
+
+    pattern: Pattern
+    low: int
+    high: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class Seq(Node):
+    """`SEQ(P, ...)`."""
+
+    parts: tuple[Pattern, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Or(Node):
+    """`P OR P ...`."""
+
+    options: tuple[Pattern, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class And(Node):
+    """`P AND P`, only at the top of a pattern; binding checks that there are two operands."""
+
+    operands: tuple[Pattern, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Not(Node):
+    """`NOT P`, a part of a SEQ."""
+
+    pattern: Pattern
+
+
+Pattern = Atom | Repeat | Seq | Or | And | Not
+
+
+# ---- expressions
+
+Scalar = int | float | str | bool | None
+Arithmetic = Literal["+", "-", "*", "/", "%"]
+Comparison = Literal["=", "!=", "<", "<=", ">", ">="]
+
+
+@dataclass(frozen=True, slots=True)
+class Ref(Node):
+    """A dotted name as written: `price`, `S.price`, `NEXT(S).price`, `S.payload.price`.
+
+    What its first part is (a label, a type, a column, a bare word) is decided when it is bound.
+    """
+
+    parts: tuple[str, ...]
+    next: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Const(Node):
+    """A number, text, TRUE, FALSE or NULL."""
+
+    value: Scalar
+
+
+@dataclass(frozen=True, slots=True)
+class Negate(Node):
+    """`-x`."""
+
+    operand: Expr
+
+
+@dataclass(frozen=True, slots=True)
+class Binary(Node):
+    """Arithmetic on two operands."""
+
+    op: Arithmetic
+    left: Expr
+    right: Expr
+
+
+@dataclass(frozen=True, slots=True)
+class Compare(Node):
+    """`a < b`, and chains: `X.a = Y.a = Z.a` has three operands and two operators."""
+
+    operands: tuple[Expr, ...]
+    ops: tuple[Comparison, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Bool(Node):
+    """AND or OR of two or more conditions."""
+
+    op: Literal["and", "or"]
+    items: tuple[Expr, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Invert(Node):
+    """`NOT condition`."""
+
+    operand: Expr
+
+
+@dataclass(frozen=True, slots=True)
+class In(Node):
+    """`x [NOT] IN (a, b, ...)`."""
+
+    operand: Expr
+    items: tuple[Expr, ...]
+    negated: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Between(Node):
+    """`x [NOT] BETWEEN low AND high`, both inclusive."""
+
+    operand: Expr
+    low: Expr
+    high: Expr
+    negated: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class IsNull(Node):
+    """`x IS [NOT] NULL`."""
+
+    operand: Expr
+    negated: bool = False
+
+
+Expr = Ref | Const | Negate | Binary | Compare | Bool | Invert | In | Between | IsNull
+
+
+# ---- clauses
+
+
+@dataclass(frozen=True, slots=True)
+class Equivalence(Node):
+    """`[a, L.b]` in WHERE."""
+
+    refs: tuple[Ref, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Aggregate(Node):
+    """`COUNT(*)` has no ref, `COUNT(E)` a ref of one part, `SUM(E.attr)` of two or more.
+
+    `LOG2(COUNT(*))` is the count with `log` 2.
+    """
+
+    function: Literal["count", "min", "max", "sum", "avg"]
+    ref: Ref | None
+    log: Literal[2, 10] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Item(Node):
+    """One item of RETURN: an aggregate, or a group attribute by name; perhaps with AS."""
+
+    value: Aggregate | Ref
+    alias: str | None = None
+
+
+Unit = Literal["milliseconds", "seconds", "minutes", "hours", "days", "events"]
+
+
+@dataclass(frozen=True, slots=True)
+class Duration(Node):
+    """A length of a window; without a unit it is in the unit of the time column."""
+
+    value: Fraction
+    unit: Unit | None
+
+
+@dataclass(frozen=True, slots=True)
+class Within(Node):
+    """`WITHIN size [SLIDE slide]`."""
+
+    size: Duration
+    slide: Duration | None
+
+
+@dataclass(frozen=True, slots=True)
+class Query(Node):
+    """A whole query."""
+
+    pattern: Pattern
+    returns: tuple[Item, ...]
+    semantics: Semantics = "skip-till-any-match"
+    where: tuple[Equivalence | Expr, ...] = ()
+    group: tuple[Ref, ...] = ()
+    within: Within | None = None
+    name: str | None = None
