@@ -1,0 +1,71 @@
+# Everything a contributor runs. `make` alone lists the targets.
+
+PY := .venv/bin/python
+STAMP := .venv/.installed
+
+# Shell text put before commands that may start Spark: its workers run this Python, on the Java that
+# `make setup` brought, if it did. Asked in the recipe and not when make reads this file, since the same
+# run of make may have installed it.
+SPARK := PYSPARK_PYTHON="$(CURDIR)/$(PY)"; export PYSPARK_PYTHON; \
+    if [ -x .venv/jre/bin/java ]; then JAVA_HOME="$(CURDIR)/.venv/jre"; export JAVA_HOME; fi;
+
+.DEFAULT_GOAL := help
+.PHONY: help setup test soak golden lint format demo bench clean
+
+help: ## list the targets
+	@awk 'BEGIN { FS = ":.*## " } /^[a-z]+:.*## / { printf "  make %-8s %s\n", $$1, $$2 }' Makefile
+
+setup: $(STAMP) ## create .venv with all that tests and demo need (PYTHON=... chooses the interpreter)
+
+test: $(STAMP) ## run the tests, the doctests and the examples in README and docs
+	@$(SPARK) $(PY) -m pytest $(ARGS)
+
+soak: $(STAMP) ## run the long tests (ARGS=... goes to pytest, here and in test)
+	@$(SPARK) $(PY) -m pytest -m slow $(ARGS)
+
+golden: $(STAMP) ## rewrite the golden files from what the code prints now; look at the diff
+	@$(SPARK) UPDATE_GOLDEN=1 $(PY) -m pytest $(ARGS)
+
+lint: $(STAMP) ## check style, format and types
+	@$(PY) -m ruff check .
+	@$(PY) -m ruff format --check .
+	@$(PY) -m mypy
+
+format: $(STAMP) ## format the code and fix what can be fixed by itself
+	@$(PY) -m ruff check --fix-only --quiet .
+	@$(PY) -m ruff format .
+
+demo: $(STAMP) ## show what the library does, on data it makes itself
+	@$(SPARK) $(PY) examples/demo.py
+
+bench: $(STAMP) ## run the benchmarks
+	@$(SPARK) $(PY) benchmarks/run.py $(ARGS)
+
+clean: ## remove .venv and everything generated
+	rm -rf .venv build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis spark-warehouse metastore_db derby.log
+	find src tests tools examples benchmarks docs -name __pycache__ -prune -exec rm -rf {} + 2>/dev/null || true
+
+$(STAMP): pyproject.toml tools/setup_java.py
+	@if ! $(PY) -m pip --version >/dev/null 2>&1; then \
+	    found=; \
+	    for python in $(or $(PYTHON),python3.13 python3.12 python3.11 python3 python); do \
+	        if $$python -c 'import sys; sys.exit(sys.version_info < (3, 11))' >/dev/null 2>&1; then \
+	            found=$$python; break; \
+	        fi; \
+	    done; \
+	    if [ -z "$$found" ]; then \
+	        echo "error: no Python 3.11 or newer found$(if $(PYTHON), at $(PYTHON))." >&2; \
+	        echo "Install one, or name it: make setup PYTHON=/path/to/python3" >&2; exit 1; \
+	    fi; \
+	    if ! $$found -c 'import ensurepip, venv' >/dev/null 2>&1; then \
+	        echo "error: $$found cannot make virtual environments: its venv or ensurepip module is missing." >&2; \
+	        echo "On Debian and Ubuntu install the package python3-venv, or name another interpreter:" >&2; \
+	        echo "make setup PYTHON=/path/to/python3" >&2; exit 1; \
+	    fi; \
+	    echo "Creating .venv with $$($$found --version)"; \
+	    $$found -m venv --clear .venv; \
+	fi
+	@echo "Installing into .venv (about a minute the first time)"
+	@$(PY) -m pip install -qq --disable-pip-version-check --editable '.[spark,dev]'
+	@$(PY) tools/setup_java.py
+	@touch $@
