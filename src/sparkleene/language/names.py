@@ -1,0 +1,147 @@
+"""What a dotted name means: a label's attribute, an attribute of any label, or a text constant."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+from sparkleene.errors import Diagnostic, suggest
+from sparkleene.language.ast import NOWHERE, Ref, Span
+from sparkleene.language.bound import Label, Literal_, Path
+
+
+@dataclass(frozen=True, slots=True)
+class Errors:
+    """The diagnostics found so far; `place` says where, for text that is not the query's own."""
+
+    found: list[Diagnostic] = field(default_factory=list)
+    place: str = ""
+
+    def report(
+        self, code: str, message: str, span: Span, *, notes: tuple[str, ...] = (), help: str | None = None
+    ) -> None:
+        """Add a diagnostic."""
+        nowhere = bool(self.place) or span == NOWHERE
+        start, end = (None, None) if nowhere else (span.start, span.end)
+        self.found.append(Diagnostic(code, message + self.place, start, end, notes, help))
+
+
+@dataclass(frozen=True, slots=True)
+class Name:
+    """An attribute with the labels it may belong to; none where it was written without a label."""
+
+    labels: tuple[int, ...]
+    next: bool
+    path: Path
+    span: Span = field(default=NOWHERE, compare=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Scope:
+    """Everything a name can mean: the pattern's labels and types, and the table's columns if known."""
+
+    labels: tuple[Label, ...]
+    columns: tuple[str, ...] | None
+    errors: Errors
+    source: str = ""
+
+    def stands_for(self, word: str) -> tuple[int, ...]:
+        """Return the labels that a word means: the one of that name, or else all of that type."""
+        named = tuple(i for i, label in enumerate(self.labels) if label.name == word)
+        return named or tuple(i for i, label in enumerate(self.labels) if label.type == word)
+
+    def positive(self, labels: Iterable[int]) -> tuple[int, ...]:
+        """Return those of the labels that are not inside a NOT."""
+        return tuple(i for i in labels if not self.labels[i].negated)
+
+    def words(self) -> list[str]:
+        """Return all names of labels and types."""
+        return list(dict.fromkeys([each.name for each in self.labels] + [each.type for each in self.labels]))
+
+    def name_of(self, ref: Ref) -> Name | None:
+        """Return the attribute a name means, or None after reporting why there is none."""
+        first = ref.parts[0]
+        labels = self.stands_for(first) if ref.next or len(ref.parts) > 1 else ()
+        if labels and len(ref.parts) == 1:
+            self.label_alone(first, ref.span)
+            return None
+        if labels:
+            name = Name(labels, ref.next, ref.parts[1:], ref.span)
+            return self._existing(name, self.labels[labels[0]].type)
+        if ref.next and not self.labels:
+            self.misplaced_next("the definition of a type", ref.span)
+            return None
+        plain = not ref.next and (len(ref.parts) == 1 or not self.labels)
+        if plain or (not ref.next and (self.columns is None or first in self.columns)):
+            return self._existing(Name((), False, ref.parts, ref.span))
+        self.unknown_label(first, ref.span)
+        return None
+
+    def operand(self, ref: Ref, text: bool) -> Name | Literal_:
+        """Return what a name in a condition means; `text` where a bare word can be a text constant."""
+        word = ref.parts[0]
+        bare = len(ref.parts) == 1 and not ref.next
+        if bare and text and (self.columns is None or word not in self.columns):
+            return Literal_(word, ref.span)
+        if bare and self.columns is not None and word not in self.columns and self.stands_for(word):
+            self.label_alone(word, ref.span)
+            return Literal_(None, ref.span)
+        return self.name_of(ref) or Literal_(None, ref.span)
+
+    def unknown_label(self, word: str, span: Span) -> None:
+        """Report a name that is neither a label nor a type of the pattern."""
+        known = self.words()
+        self.errors.report(
+            "unknown-label",
+            f"the pattern has no label or event type '{word}'",
+            span,
+            notes=(f"it has {listing(known)}",),
+            help=suggest(word, known),
+        )
+
+    def misplaced_next(self, place: str, span: Span) -> None:
+        """Report a NEXT outside the conditions of WHERE."""
+        help = "it stands in conditions of WHERE"
+        self.errors.report("misplaced-next", f"NEXT has no meaning in {place}", span, help=help)
+
+    def label_alone(self, word: str, span: Span) -> None:
+        """Report a label where an attribute is needed."""
+        self.errors.report(
+            "label-without-attribute",
+            f"'{word}' is a label of the pattern, here an attribute is needed",
+            span,
+            help=f"write {word}.attribute",
+        )
+
+    def _existing(self, name: Name, type: str | None = None) -> Name | None:
+        """Return the name if the table has such a column; report it if not."""
+        if self.columns is None or name.path[0] in self.columns:
+            return name
+        owner = "the table" if type is None else f"event type '{type}'"
+        self.errors.report(
+            "unknown-attribute",
+            f"{owner} has no attribute '{name.path[0]}'",
+            self._span_of_path(name),
+            notes=(f"the columns are {listing(self.columns)}",),
+            help=suggest(name.path[0], self.columns),
+        )
+        return None
+
+    def _span_of_path(self, name: Name) -> Span:
+        """Return the place of the attribute alone in `L.attribute`, where the text shows it."""
+        written = ".".join(name.path)
+        start = name.span.end - len(written)
+        if start >= name.span.start and self.source[start : name.span.end] == written:
+            return Span(start, start + len(name.path[0]))
+        return name.span
+
+
+def listing(words: Iterable[str], most: int = 20) -> str:
+    """Return the words as a list to read, cut where it gets long.
+
+    >>> listing(["a", "b", "c"], most=2)
+    'a, b and 1 more'
+    """
+    words = list(words)
+    more = f" and {len(words) - most} more" if len(words) > most else ""
+    return (", ".join(words[:most]) or "none") + more

@@ -1,0 +1,266 @@
+"""Labels of a pattern, the rules of its shape, and which labels can be neighbours in a trend."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import product
+from typing import NamedTuple
+
+from sparkleene.language.ast import And, Atom, Not, Or, Pattern, Repeat, Seq, Span
+from sparkleene.language.bound import Label
+from sparkleene.language.names import Errors
+
+MAX_LABELS = 64
+
+
+# ---- labels
+
+
+def atoms(pattern: Pattern, negated: bool = False) -> Iterator[tuple[Atom, bool]]:
+    """Yield the atoms of a pattern from left to right, each with whether it stands inside a NOT."""
+    if isinstance(pattern, Atom):
+        yield pattern, negated
+    for part in _parts(pattern):
+        yield from atoms(part, negated or isinstance(pattern, Not))
+
+
+def find_labels(pattern: Pattern, errors: Errors) -> tuple[Label, ...]:
+    """Return the labels of a pattern in order of first appearance."""
+    found: dict[str, Label] = {}
+    told: set[str] = set()
+    for atom, negated in atoms(pattern):
+        label = found.setdefault(atom.label, Label(atom.label, atom.type, negated))
+        if label.name in told:
+            continue
+        if label.type != atom.type:
+            told.add(label.name)
+            errors.report(
+                "alias-two-types",
+                f"'{label.name}' labels events of type '{label.type}' and of type '{atom.type}'",
+                atom.span,
+                help="give each type an alias of its own",
+            )
+        elif label.negated != negated:
+            told.add(label.name)
+            errors.report(
+                "label-across-negation",
+                f"'{label.name}' stands both inside a NOT and outside of it",
+                atom.span,
+                help=f"give the two an alias each, such as '{atom.type} x' and 'NOT {atom.type} y'",
+            )
+    if len(found) > MAX_LABELS:
+        errors.report(
+            "too-many-labels",
+            f"the pattern has {len(found)} labels, {MAX_LABELS} are allowed",
+            pattern.span,
+            help="split the query, or define wider event types",
+        )
+    return tuple(found.values())
+
+
+# ---- shape
+
+
+def check_shape(pattern: Pattern, errors: Errors) -> None:
+    """Report whatever stands where it cannot."""
+    before = len(errors.found)
+    if isinstance(pattern, And):
+        if len(pattern.operands) != 2:
+            errors.report(
+                "and-operands",
+                f"AND joins exactly two patterns, here are {len(pattern.operands)}",
+                pattern.span,
+                help="write a query for each pair",
+            )
+        for operand in pattern.operands:
+            _check(operand, errors, _Edges(True, True))
+    else:
+        _check(pattern, errors, _Edges(True, True))
+    if len(errors.found) == before and not shape_of(pattern).first:
+        errors.report("empty-pattern", "the pattern holds no event that must or may occur", pattern.span)
+
+
+class _Edges(NamedTuple):
+    """Whether the left and the right edge of a sub-pattern are edges of the whole pattern."""
+
+    left: bool
+    right: bool
+
+
+_INSIDE = _Edges(False, False)
+
+
+def _check(pattern: Pattern, errors: Errors, edges: _Edges) -> None:
+    """Check a pattern that is neither the top AND nor a part that NOT may be."""
+    match pattern:
+        case Atom():
+            pass
+        case Repeat():
+            _check_bounds(pattern, errors)
+            _check(pattern.pattern, errors, _INSIDE)
+        case Or():
+            for option in pattern.options:
+                _check(option, errors, edges)
+        case Seq():
+            _check_sequence(pattern, errors, edges)
+        case And():
+            errors.report(
+                "misplaced-and",
+                "AND stands only at the top of a pattern",
+                pattern.span,
+                help="write PATTERN P AND Q; to match in either order write SEQ(P, Q) OR SEQ(Q, P)",
+            )
+            for operand in pattern.operands:
+                _check(operand, errors, edges)
+        case Not():
+            errors.report(
+                "misplaced-negation",
+                "NOT stands only as a part of a SEQ",
+                pattern.span,
+                help="write SEQ(P, NOT N, Q): no match of N between P and Q",
+            )
+            _check_negated(pattern, errors)
+
+
+def _check_bounds(pattern: Repeat, errors: Errors) -> None:
+    """Report repetition bounds that no number satisfies, or only zero."""
+    if pattern.high is not None and (pattern.high < 1 or pattern.low > pattern.high):
+        least = f"at least {pattern.low} and " if pattern.high >= 1 else ""
+        errors.report(
+            "repeat-bounds",
+            f"a pattern cannot repeat {least}at most {pattern.high} times",
+            pattern.span,
+            help="in P{n,m} let n <= m and m >= 1",
+        )
+
+
+def _check_sequence(pattern: Seq, errors: Errors, edges: _Edges) -> None:
+    """Check the parts of a SEQ, and that no NOT is at an edge with events beyond."""
+    positive = [not isinstance(part, Not) for part in pattern.parts]
+    if not any(positive):
+        errors.report(
+            "only-negation",
+            "this SEQ has only negated parts",
+            pattern.span,
+            help="add the event that a match begins or ends with",
+        )
+    skippable = [shape_of(part).nullable for part in pattern.parts]
+    for i, part in enumerate(pattern.parts):
+        if not isinstance(part, Not):
+            left = edges.left and not any(positive[:i])
+            right = edges.right and not any(positive[i + 1 :])
+            _check(part, errors, _Edges(left, right))
+            continue
+        _check_negated(part, errors)
+        begins, ends = all(skippable[:i]), all(skippable[i + 1 :])
+        if any(positive) and ((begins and not edges.left) or (ends and not edges.right)):
+            side = "begin" if begins and not edges.left else "end"
+            errors.report(
+                "negation-at-edge",
+                f"NOT may {side} a SEQ only at the edge of the whole pattern",
+                part.span,
+                notes=("here a repetition, another NOT or further events are around the SEQ",),
+                help="write the NOT into the outer SEQ, between two of its parts",
+            )
+
+
+def _check_negated(pattern: Not, errors: Errors) -> None:
+    """Check what a NOT negates."""
+    inner = pattern.pattern
+    if isinstance(inner, Not):
+        errors.report("double-negation", "NOT of NOT", pattern.span, help="drop both")
+        _check_negated(inner, errors)
+        return
+    if not isinstance(inner, (Atom, Seq)):
+        errors.report(
+            "negation-operand",
+            "NOT negates an event type or a SEQ",
+            inner.span,
+            help="put SEQ( ) around what is negated",
+        )
+    _check(inner, errors, _INSIDE)
+
+
+# ---- neighbours
+
+
+class Shape(NamedTuple):
+    """Whether a pattern can be empty, labels that can begin and end it, pairs that can be neighbours."""
+
+    nullable: bool
+    first: frozenset[str]
+    last: frozenset[str]
+    follow: frozenset[tuple[str, str]]
+
+
+_EMPTY = Shape(True, frozenset(), frozenset(), frozenset())
+
+
+def shape_of(pattern: Pattern) -> Shape:
+    """Return the first, last and follow sets of a pattern, as if its NOT parts were not there."""
+    match pattern:
+        case Atom():
+            one = frozenset({pattern.label})
+            return Shape(False, one, one, frozenset())
+        case Not():
+            return _EMPTY
+        case Repeat():
+            inner = shape_of(pattern.pattern)
+            again = pattern.high is None or pattern.high > 1
+            loop = frozenset(product(inner.last, inner.first)) if again else frozenset()
+            return inner._replace(nullable=inner.nullable or pattern.low == 0, follow=inner.follow | loop)
+        case Seq():
+            shape = _EMPTY
+            for part in pattern.parts:
+                shape = _then(shape, shape_of(part))
+            return shape
+        case Or() | And():
+            shapes = [shape_of(part) for part in _parts(pattern)]
+            return Shape(
+                any(shape.nullable for shape in shapes),
+                frozenset().union(*(shape.first for shape in shapes)),
+                frozenset().union(*(shape.last for shape in shapes)),
+                frozenset().union(*(shape.follow for shape in shapes)),
+            )
+
+
+def _then(a: Shape, b: Shape) -> Shape:
+    """Return the shape of a followed by b."""
+    return Shape(
+        a.nullable and b.nullable,
+        a.first | b.first if a.nullable else a.first,
+        a.last | b.last if b.nullable else b.last,
+        a.follow | b.follow | frozenset(product(a.last, b.first)),
+    )
+
+
+def neighbours(pattern: Pattern) -> set[tuple[str, str]]:
+    """Return the pairs of labels that can stand directly one after the other in a trend.
+
+    >>> sorted(neighbours(Seq((Repeat(Atom("A"), 1, None), Atom("B")))))
+    [('A', 'A'), ('A', 'B')]
+    """
+    return set(shape_of(pattern).follow)
+
+
+def _parts(pattern: Pattern) -> tuple[Pattern, ...]:
+    """Return the direct sub-patterns."""
+    match pattern:
+        case Atom():
+            return ()
+        case Repeat() | Not():
+            return (pattern.pattern,)
+        case Seq():
+            return pattern.parts
+        case Or():
+            return pattern.options
+        case And():
+            return pattern.operands
+
+
+def type_spans(pattern: Pattern) -> dict[str, Span]:
+    """Return the types of a pattern, each with the place of its first appearance."""
+    spans: dict[str, Span] = {}
+    for atom, _ in atoms(pattern):
+        spans.setdefault(atom.type, atom.span)
+    return spans

@@ -1,0 +1,219 @@
+"""WHERE: each condition is local to a label, or between neighbours, or part of an equivalence."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
+from functools import partial
+from itertools import product
+
+from sparkleene.language import ast
+from sparkleene.language.bound import Adjacent, Key, Path, Term
+from sparkleene.language.names import Name, Scope, listing
+from sparkleene.language.terms import (
+    Open,
+    Operation,
+    check_condition,
+    close,
+    conjuncts,
+    lower,
+    names_in,
+    rename,
+)
+
+Pairs = set[tuple[int, int]] | None
+"""The labels that can be direct neighbours; None where that is not to be checked."""
+
+Role = tuple[tuple[int, ...], bool]
+"""The labels a name may belong to, and whether NEXT is around it. Each role of a predicate is one event."""
+
+
+@dataclass(frozen=True, slots=True)
+class Conditions:
+    """What the conditions of WHERE come to."""
+
+    local: tuple[tuple[Term, ...], ...]
+    adjacent: tuple[Adjacent, ...]
+    keys: tuple[Key, ...]
+
+
+def bind_conditions(conditions: Iterable[ast.Expr], scope: Scope, pairs: Pairs) -> Conditions:
+    """Sort conditions by the events they are over."""
+    simple = [part for item in conditions for each in _split(item) for part in _labelled(each, scope)]
+    shared = _equivalences(simple, len(scope.labels))
+    local: list[dict[Term, None]] = [{} for _ in scope.labels]
+    adjacent: dict[Adjacent, None] = {}
+    for part in simple:
+        if _equality_path(part) in shared:
+            continue
+        for found in _classify(part, scope, pairs):
+            if isinstance(found, Adjacent):
+                adjacent[found] = None
+            else:
+                local[found[0]][found[1]] = None
+    keys = tuple(Key(path, None) for path in shared)
+    return Conditions(tuple(tuple(terms) for terms in local), tuple(adjacent), keys)
+
+
+def _split(expr: ast.Expr) -> Iterator[ast.Expr]:
+    """Yield the conditions joined by AND."""
+    if isinstance(expr, ast.Bool) and expr.op == "and":
+        for item in expr.items:
+            yield from _split(item)
+    else:
+        yield expr
+
+
+def _labelled(expr: ast.Expr, scope: Scope) -> Iterator[Open]:
+    """Yield the simple conditions of a predicate, with every attribute at a label."""
+    before = len(scope.errors.found)
+    term = lower(expr, scope)
+    check_condition(term, scope)
+    if len(scope.errors.found) > before:
+        return
+    names = list(names_in(term))
+    mentioned = list(dict.fromkeys(name.labels for name in names if name.labels))
+    unlabelled = [name for name in names if not name.labels]
+    if not names:
+        scope.errors.report(
+            "constant-predicate",
+            "this condition mentions no attribute",
+            expr.span,
+            help="name a column of the table; text constants are quoted with '...'",
+        )
+    elif unlabelled and len(mentioned) > 1:
+        word = ".".join(unlabelled[0].path)
+        scope.errors.report(
+            "ambiguous-attribute",
+            f"whose attribute is '{word}'? The condition mentions several labels",
+            unlabelled[0].span,
+            help=f"write it with its label, such as {_words(mentioned[0], scope)}.{word}",
+        )
+    else:
+        for labels in mentioned[:1] or [(i,) for i in range(len(scope.labels))]:
+            yield from conjuncts(rename(term, partial(_at, labels)))
+
+
+def _at(labels: tuple[int, ...], name: Name) -> Name:
+    """Return the name at the labels if it was written without any."""
+    return name if name.labels else replace(name, labels=labels)
+
+
+# ---- equivalence written out
+
+
+def _equality_path(term: Open) -> Path | None:
+    """Return the path a of `X.a = Y.a`, or None for any other condition."""
+    if not isinstance(term, Operation) or term.op != "=":
+        return None
+    left, right = term.args
+    if not isinstance(left, Name) or not isinstance(right, Name) or left.next or right.next:
+        return None
+    return left.path if left.path == right.path and left.labels != right.labels else None
+
+
+def _equivalences(terms: Iterable[Open], labels: int) -> dict[Path, None]:
+    """Return the paths whose equalities connect all labels of the pattern."""
+    groups: dict[Path, list[set[int]]] = {}
+    for term in terms:
+        path = _equality_path(term)
+        if path is None:
+            continue
+        together = {label for name in names_in(term) for label in name.labels}
+        parts = groups.setdefault(path, [])
+        touching = [part for part in parts if part & together]
+        groups[path] = [part for part in parts if not part & together] + [together.union(*touching)]
+    return {path: None for path, parts in groups.items() if labels > 1 and len(parts[0]) == labels}
+
+
+# ---- local or adjacent
+
+
+def _classify(term: Open, scope: Scope, pairs: Pairs) -> Iterator[Adjacent | tuple[int, Term]]:
+    """Yield what one condition demands: of events of a label, or of neighbours."""
+    roles = list(dict.fromkeys((name.labels, name.next) for name in names_in(term)))
+    earlier = [role for role in roles if not role[1]]
+    if not roles or not _countable(term, roles, scope):
+        return
+    if len(roles) == 1:
+        yield from ((label, close(term)) for label in roles[0][0])
+        return
+    positive = [scope.positive(labels) for labels, _ in roles]
+    if not all(positive):
+        wrong = next(labels for (labels, _), kept in zip(roles, positive, strict=True) if not kept)
+        scope.errors.report(
+            "negated-adjacent",
+            f"'{_words(wrong, scope)}' is negated, and here compared with another event",
+            term.span,
+            help="conditions on events inside a NOT mention one label each",
+        )
+        return
+    orders = [roles] if len(earlier) == 1 else [roles, roles[::-1]]
+    found = list(_between(term, orders, scope, pairs))
+    if not found:
+        _never(term, roles, scope, pairs or set())
+    yield from found
+
+
+def _between(
+    term: Open, orders: list[list[Role]], scope: Scope, pairs: Pairs
+) -> Iterator[Adjacent | tuple[int, Term]]:
+    """Yield the condition for each pair of labels, in each order of the two events, that can occur."""
+    for one, two in orders:
+        first, second = (two, one) if one[1] else (one, two)
+        free = not second[1]  # without NEXT both names can mean one event, where their labels overlap
+
+        def side(name: Name, second: Role = second) -> int:
+            return int((name.labels, name.next) == second)
+
+        for before, after in product(scope.positive(first[0]), scope.positive(second[0])):
+            if free and before == after:
+                yield before, close(term)
+            elif pairs is None or (before, after) in pairs:
+                yield Adjacent(before, after, close(term, side))
+
+
+def _countable(term: Open, roles: list[Role], scope: Scope) -> bool:
+    """Report a condition over NEXT alone, or over more than two events."""
+    earlier = [labels for labels, is_next in roles if not is_next]
+    if not earlier:
+        word = _words(roles[0][0], scope)
+        scope.errors.report(
+            "next-alone",
+            f"NEXT({word}) is compared with no earlier event",
+            term.span,
+            help=f"for a condition on each event write {word}.attribute without NEXT",
+        )
+        return False
+    if len(roles) > 2:
+        words = [(_words(labels, scope), is_next) for labels, is_next in roles]
+        written = [f"NEXT({word})" if is_next else word for word, is_next in words]
+        scope.errors.report(
+            "too-many-events",
+            f"this condition is over {len(roles)} events: {', '.join(written)}",
+            term.span,
+            help="a condition is over one event or two neighbours; join several with AND",
+        )
+        return False
+    return True
+
+
+def _never(term: Open, roles: list[Role], scope: Scope, pairs: set[tuple[int, int]]) -> None:
+    """Report a condition over labels that are never neighbours."""
+    names = [label.name for label in scope.labels]
+    known = listing(f"{names[a]} then {names[b]}" for a, b in sorted(pairs))
+    (one, _), (two, is_next) = sorted(roles, key=lambda role: role[1])
+    how = "directly followed by" if is_next else "a direct neighbour of"
+    scope.errors.report(
+        "never-neighbours",
+        f"'{_words(one, scope)}' is never {how} '{_words(two, scope)}' in this pattern",
+        term.span,
+        notes=(f"direct neighbours are: {known}",),
+        help="to compare all events of a trend use an equivalence such as [attribute]",
+    )
+
+
+def _words(labels: tuple[int, ...], scope: Scope) -> str:
+    """Return the name that was written for the labels: a label's, or that of their type."""
+    first = scope.labels[labels[0]]
+    return first.name if scope.stands_for(first.name) == labels else first.type
