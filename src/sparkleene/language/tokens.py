@@ -1,0 +1,175 @@
+"""Cut query text into tokens, and undo the typography of printed papers."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import Literal
+
+from sparkleene.errors import Diagnostic
+from sparkleene.language.ast import Span
+
+Kind = Literal["name", "quoted", "keyword", "number", "text", "symbol", "end"]
+
+CLAUSES = ("RETURN", "AGG", "PATTERN", "SEMANTICS", "WHERE", "GROUP-BY", "WITHIN", "SLIDE")
+RESERVED = frozenset(
+    (*CLAUSES, "GROUPBY", "SEQ", "NOT", "OR", "AND", "AS", "IN", "IS", "BETWEEN", "NULL", "TRUE", "FALSE")
+)
+COMPARISONS = ("=", "!=", "<", "<=", ">", ">=")
+NAME = re.compile(r"[^\W\d]\w*")
+MAX_NUMBER = 1000  # characters; int() itself refuses more than 4300 digits
+
+_WORD_SYMBOLS = {
+    **dict.fromkeys(("&", "&&", "∧"), "AND"),
+    **dict.fromkeys(("|", "||", "∨"), "OR"),
+    **dict.fromkeys(("!", "¬"), "NOT"),
+}
+_SYMBOLS = {
+    **{"==": "=", "<>": "!=", "≠": "!=", "≤": "<=", "≥": ">=", "∗": "*", "−": "-"},
+    **dict.fromkeys("〈⟨", "<"),
+    **dict.fromkeys("〉⟩", ">"),
+}
+_TOKEN = re.compile(
+    r"""
+      (?P<space>    [\s\ufeff\u200b]+ | --[^\n]* | \#[^\n]* | /\*.*?\*/ )
+    | (?P<number>   [0-9]+ (?:\.[0-9]+)? (?:e[+-]?[0-9]+)? | (?<![\w`)]) \.[0-9]+ (?:e[+-]?[0-9]+)? )
+    | (?P<group>    group (?:\s+|-)? by \b )
+    | (?P<name>     [^\W\d]\w* )
+    | (?P<quoted>   ` (?:[^`\n]|``)* ` )
+    | (?P<text>     ' (?:[^'\n]|'')* ' | " (?:[^"\n]|"")* " | ‘[^’\n]*’ | “[^”\n]*” )
+    | (?P<symbol>   == | != | <> | <= | >= | && | \|\| | [-+*/%?(){}\[\],.:;=<>!&|≠≤≥∗−〈〉⟨⟩∧∨¬] )
+    | (?P<comment>  /\*.* )
+    | (?P<open>     ['"`‘“][^\n]* )
+    | (?P<other>    . )
+    """,
+    re.VERBOSE | re.DOTALL | re.IGNORECASE,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Token:
+    """A piece of query text; `value` is its canonical form, `text` is as written."""
+
+    kind: Kind
+    value: str
+    text: str
+    span: Span
+
+    def has(self, *values: str) -> bool:
+        """Tell whether this is one of these keywords or symbols."""
+        return self.kind in ("keyword", "symbol") and self.value in values
+
+    @property
+    def is_name(self) -> bool:
+        """Tell whether this can name a type, label or attribute."""
+        return self.kind in ("name", "quoted")
+
+    @property
+    def is_clause(self) -> bool:
+        """Tell whether a clause starts here."""
+        return self.has(*CLAUSES)
+
+    @property
+    def shown(self) -> str:
+        """Describe the token for a message."""
+        if self.kind == "end":
+            return "the end of the query"
+        return f"'{self.text}'" if len(self.text) <= 40 else f"'{self.text[:37]}...'"
+
+
+def tokenize(text: str) -> tuple[list[Token], list[Diagnostic]]:
+    """Return the tokens of a query, ending in an `end` token, and what could not be read."""
+    tokens: list[Token] = []
+    errors: list[Diagnostic] = []
+    position = 0
+    while match := _TOKEN.match(text, position):
+        group, found, position = str(match.lastgroup), match.group(), match.end()
+        if group == "space":
+            continue
+        span = Span(match.start(), match.end())
+        after_dot = bool(tokens) and tokens[-1].has(".") and tokens[-1].span.end == span.start
+        if after_dot and group == "group":  # `S.group` is an attribute, whatever follows
+            group, found = "name", found[: len("group")]
+            span = Span(span.start, span.start + len(found))
+            position = span.end
+        if problem := _lexical_error(group, found, span):
+            errors.append(problem)
+            continue
+        kind, value = _classify(group, found, after_dot)
+        tokens.append(Token(kind, value, found, span))
+    if tokens and tokens[-1].has(";"):
+        tokens.pop()
+    end = tokens[-1].span.end if tokens else len(text)
+    tokens.append(Token("end", "", "", Span(end, end)))
+    return strip_brackets(tokens), errors
+
+
+def _classify(group: str, found: str, after_dot: bool) -> tuple[Kind, str]:
+    """Return the kind and the canonical value of a piece of text."""
+    if group == "group":
+        return "keyword", "GROUP-BY"
+    if group == "name":
+        return ("keyword", found.upper()) if found.upper() in RESERVED and not after_dot else ("name", found)
+    if group == "quoted":
+        return "quoted", found[1:-1].replace("``", "`")
+    if group == "text":
+        quote = found[0]
+        return "text", found[1:-1].replace(quote * 2, quote) if quote in "'\"" else found[1:-1]
+    if group == "number":
+        return "number", found
+    if word := _WORD_SYMBOLS.get(found):
+        return "keyword", word
+    return "symbol", _SYMBOLS.get(found, found)
+
+
+def _lexical_error(group: str, found: str, span: Span) -> Diagnostic | None:
+    """Return what is wrong with a piece of text in itself."""
+    at = {"start": span.start, "end": span.end}
+    if group == "comment":
+        return Diagnostic("unterminated-comment", "comment has no end", **at, help="close it with */")
+    if group == "open":
+        what = "quoted name" if found[0] == "`" else "text"
+        close = {"‘": "’", "“": "”"}.get(found[0], found[0])
+        return Diagnostic("unterminated-text", f"{what} has no end on its line", **at, help=f"close it with {close}")
+    if group == "quoted" and found == "``":
+        return Diagnostic("empty-name", "a quoted name cannot be empty", **at)
+    if group == "number" and len(found) > MAX_NUMBER:
+        return Diagnostic("bad-number", f"number has more than {MAX_NUMBER} characters", **at)
+    if group == "other":
+        shown = found if found.isprintable() else f"U+{ord(found):04X}"
+        return Diagnostic("unexpected-character", f"character '{shown}' has no meaning in a query", **at)
+    return None
+
+
+def strip_brackets(tokens: list[Token]) -> list[Token]:
+    """Drop the brackets that the A-Seq paper prints around clauses: `[AGG COUNT]`, `GROUP BY <IP>`.
+
+    Only in a clause whose body opens with `<` are stray `<` and a closing `>` dropped, so that an unfinished
+    comparison elsewhere stays an error.
+    """
+    kept: list[Token] = []
+    square: list[bool] = []  # for each open `[`, whether it stands around a clause
+    angled = False
+    for token, following, third in zip(tokens, [*tokens[1:], *tokens[-1:]], [*tokens[2:], *tokens[-1:] * 2], strict=False):
+        before = kept[-1] if kept else None
+        if token.is_clause:
+            angled = False
+        if token.has("["):
+            square.append(following.is_clause)
+            if following.is_clause:
+                continue
+        elif token.has("]") and square:
+            if square.pop():
+                continue
+        elif token.has("<") and before is not None:
+            if before.is_clause:
+                angled = True
+            if angled and (before.is_clause or before.has("(", ",", *COMPARISONS)):
+                continue
+        elif token.has(">") and angled:
+            if following.kind == "end" or following.is_clause:
+                continue
+            if following.has("]") or (following.has("[") and third.is_clause):
+                continue
+        kept.append(token)
+    return kept
