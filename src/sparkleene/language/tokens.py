@@ -92,8 +92,9 @@ def tokenize(text: str) -> tuple[list[Token], list[Diagnostic]]:
             group, found = "name", found[: len("group")]
             span = Span(span.start, span.start + len(found))
             position = span.end
-        if problem := _lexical_error(group, found, span):
-            errors.append(problem)
+        if problem := _lexical_error(group, found):
+            code, message, advice = problem
+            errors.append(Diagnostic(code, message, span.start, span.end, help=advice))
             continue
         kind, value = _classify(group, found, after_dot)
         tokens.append(Token(kind, value, found, span))
@@ -122,22 +123,21 @@ def _classify(group: str, found: str, after_dot: bool) -> tuple[Kind, str]:
     return "symbol", _SYMBOLS.get(found, found)
 
 
-def _lexical_error(group: str, found: str, span: Span) -> Diagnostic | None:
-    """Return what is wrong with a piece of text in itself."""
-    at = {"start": span.start, "end": span.end}
+def _lexical_error(group: str, found: str) -> tuple[str, str, str | None] | None:
+    """Return the code, message and help for a piece of text that is wrong in itself."""
     if group == "comment":
-        return Diagnostic("unterminated-comment", "comment has no end", **at, help="close it with */")
+        return "unterminated-comment", "comment has no end", "close it with */"
     if group == "open":
         what = "quoted name" if found[0] == "`" else "text"
         close = {"‘": "’", "“": "”"}.get(found[0], found[0])
-        return Diagnostic("unterminated-text", f"{what} has no end on its line", **at, help=f"close it with {close}")
+        return "unterminated-text", f"{what} has no end on its line", f"close it with {close}"
     if group == "quoted" and found == "``":
-        return Diagnostic("empty-name", "a quoted name cannot be empty", **at)
+        return "empty-name", "a quoted name cannot be empty", None
     if group == "number" and len(found) > MAX_NUMBER:
-        return Diagnostic("bad-number", f"number has more than {MAX_NUMBER} characters", **at)
+        return "bad-number", f"number has more than {MAX_NUMBER} characters", None
     if group == "other":
         shown = found if found.isprintable() else f"U+{ord(found):04X}"
-        return Diagnostic("unexpected-character", f"character '{shown}' has no meaning in a query", **at)
+        return "unexpected-character", f"character '{shown}' has no meaning in a query", None
     return None
 
 
@@ -150,7 +150,8 @@ def strip_brackets(tokens: list[Token]) -> list[Token]:
     kept: list[Token] = []
     square: list[bool] = []  # for each open `[`, whether it stands around a clause
     angled = False
-    for token, following, third in zip(tokens, [*tokens[1:], *tokens[-1:]], [*tokens[2:], *tokens[-1:] * 2], strict=False):
+    last = tokens[-1]
+    for token, following, third in zip(tokens, [*tokens[1:], last], [*tokens[2:], last, last], strict=False):
         before = kept[-1] if kept else None
         if token.is_clause:
             angled = False

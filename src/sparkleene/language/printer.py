@@ -1,0 +1,181 @@
+"""Print a syntax tree as query text, with as few parentheses as its meaning needs."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+from sparkleene.language import ast
+from sparkleene.language.tokens import MAX_NUMBER, NAME, RESERVED
+
+_ARITHMETIC = {"+": 5, "-": 5, "*": 6, "/": 6, "%": 6}
+_OR, _AND, _NOT, _COMPARE, _UNARY, _ATOM = 1, 2, 3, 4, 7, 8
+
+
+def to_text(query: ast.Query) -> str:
+    """Return the query in canonical form, one clause per line.
+
+    >>> from sparkleene.language.parser import parse
+    >>> print(to_text(parse("pattern Stock S + return count( * ) within 10min")))
+    RETURN COUNT(*)
+    PATTERN Stock S+
+    WITHIN 10 minutes
+    """
+    name = "" if query.name is None else f"{_name(query.name, hyphens=True)}: "
+    lines = [
+        f"{name}RETURN {', '.join(map(_item, query.returns))}",
+        f"PATTERN {pattern_to_text(query.pattern)}",
+    ]
+    if query.semantics != "skip-till-any-match":
+        lines.append(f"SEMANTICS {query.semantics}")
+    if query.where:
+        lines.append(f"WHERE {' AND '.join(map(_conjunct, query.where))}")
+    if query.group:
+        lines.append(f"GROUP-BY {', '.join(_path(ref.parts, hyphens=True) for ref in query.group)}")
+    if query.within:
+        slide = query.within.slide
+        lines.append(f"WITHIN {_duration(query.within.size)}{f' SLIDE {_duration(slide)}' if slide else ''}")
+    return "\n".join(lines)
+
+
+def pattern_to_text(pattern: ast.Pattern) -> str:
+    """Return a pattern as it stands in PATTERN."""
+    return _pattern(pattern, 0)
+
+
+def expr_to_text(expr: ast.Expr) -> str:
+    """Return an expression as it stands in WHERE."""
+    return _expr(expr, 0)
+
+
+def _pattern(pattern: ast.Pattern, above: int) -> str:
+    """Print a pattern as an operand of an operator that binds at `above`."""
+    match pattern:
+        case ast.Atom(kind, None):
+            return _name(kind)
+        case ast.Atom(kind, alias):
+            return f"{_name(kind)} {_name(str(alias))}"
+        case ast.Seq(parts):
+            return f"SEQ({', '.join(map(pattern_to_text, parts))})"
+        case ast.Repeat(inner, low, high):
+            return _pattern(inner, _NOT + 1) + _bounds(low, high)
+        case ast.Not(inner):
+            level, text = _NOT, f"NOT {_pattern(inner, _NOT)}"
+        case ast.And(operands):
+            level, text = _AND, " AND ".join([_pattern(operand, _AND + 1) for operand in operands])
+        case ast.Or(options):
+            level, text = _OR, " OR ".join([_pattern(option, _OR + 1) for option in options])
+    return f"({text})" if level < above else text
+
+
+def _bounds(low: int, high: int | None) -> str:
+    """Print the bounds of a repetition in their shortest form."""
+    short = {(1, None): "+", (0, None): "*", (0, 1): "?"}.get((low, high))
+    if short or low == high:
+        return short or f"{{{low}}}"
+    return f"{{{low},{'' if high is None else high}}}"
+
+
+def _expr(expr: ast.Expr, above: int) -> str:
+    """Print an expression as an operand of an operator that needs a level of at least `above`."""
+    level, text = _level_and_text(expr)
+    return f"({text})" if level < above else text
+
+
+def _level_and_text(expr: ast.Expr) -> tuple[int, str]:
+    """Return how tight an expression binds, and its text without parentheses around it."""
+    match expr:
+        case ast.Ref(parts, is_next):
+            return _ATOM, f"NEXT({_name(parts[0])}).{_path(parts[1:], dotted=True)}" if is_next else _path(
+                parts
+            )
+        case ast.Const(value):
+            return _ATOM, _constant(value)
+        case ast.Negate(operand):
+            text = _expr(operand, _UNARY)
+            return _UNARY, f"- {text}" if text.startswith("-") else f"-{text}"  # `--` starts a comment
+        case ast.Binary(op, left, right):
+            level = _ARITHMETIC[op]
+            return level, f"{_expr(left, level)} {op} {_expr(right, level + 1)}"
+        case ast.Compare(operands, ops):
+            first, *rest = [_operand(operand) for operand in operands]
+            return _COMPARE, first + "".join([f" {op} {text}" for op, text in zip(ops, rest, strict=True)])
+        case ast.In(operand, items, negated):
+            listed = ", ".join([_operand(item) for item in items])
+            return _COMPARE, f"{_operand(operand)} {'NOT ' if negated else ''}IN ({listed})"
+        case ast.Between(operand, low, high, negated):
+            word = "NOT BETWEEN" if negated else "BETWEEN"
+            return _COMPARE, f"{_operand(operand)} {word} {_operand(low)} AND {_operand(high)}"
+        case ast.IsNull(operand, negated):
+            return _COMPARE, f"{_operand(operand)} IS {'NOT ' if negated else ''}NULL"
+        case ast.Invert(operand):
+            return _NOT, f"NOT {_expr(operand, _NOT)}"
+        case ast.Bool("and", items):
+            return _AND, " AND ".join([_expr(item, _AND + 1) for item in items])
+        case ast.Bool(_, items):
+            return _OR, " OR ".join([_expr(item, _OR + 1) for item in items])
+
+
+def _operand(expr: ast.Expr) -> str:
+    """Print an operand of a comparison."""
+    return _expr(expr, _COMPARE + 1)
+
+
+def _conjunct(item: ast.Equivalence | ast.Expr) -> str:
+    """Print one condition of WHERE."""
+    if isinstance(item, ast.Equivalence):
+        return f"[{', '.join(_path(ref.parts, hyphens=True) for ref in item.refs)}]"
+    return _expr(item, _AND + 1)
+
+
+def _constant(value: ast.Scalar) -> str:
+    """Print a constant."""
+    if isinstance(value, str):
+        return "'" + value.replace("'", "''") + "'"
+    return "NULL" if value is None else str(value).upper() if isinstance(value, bool) else repr(value)
+
+
+def _item(item: ast.Item) -> str:
+    """Print an item of RETURN."""
+    value = item.value
+    if isinstance(value, ast.Ref):
+        text = _path(value.parts, hyphens=True)
+    else:
+        text = f"{value.function.upper()}({'*' if value.ref is None else _path(value.ref.parts)})"
+        text = f"LOG{value.log}({text})" if value.log else text
+    return text if item.alias is None else f"{text} AS {_name(item.alias)}"
+
+
+def _duration(duration: ast.Duration) -> str:
+    """Print a duration with its unit."""
+    number = _decimal(duration.value)
+    if duration.unit is None:
+        return number
+    unit = duration.unit.upper() if duration.unit == "events" else duration.unit
+    return f"{number} {unit[:-1] if duration.value == 1 else unit}"
+
+
+def _decimal(value: Fraction) -> str:
+    """Print a fraction as an exact decimal; one that is none was not parsed, and is rounded."""
+    if value.denominator == 1:
+        return str(value.numerator)
+    places, scaled = 0, value
+    while scaled.denominator != 1 and places < MAX_NUMBER:
+        places, scaled = places + 1, scaled * 10
+    digits = f"{round(scaled):0{places + 1}d}"
+    return f"{digits[:-places]}.{digits[-places:]}"
+
+
+def _path(parts: tuple[str, ...], hyphens: bool = False, dotted: bool = False) -> str:
+    """Print a dotted name."""
+    return ".".join([_name(part, hyphens, dotted or place > 0) for place, part in enumerate(parts)])
+
+
+def _name(name: str, hyphens: bool = False, dotted: bool = False) -> str:
+    """Print a name, in backticks unless it would be read as the same name without them."""
+    first, *rest = name.split("-") if hyphens else [name]
+    pieces = [piece for piece in rest if not (piece.isascii() and piece.isdigit())]
+    words = (pieces if dotted else [first, *pieces]) if name else [""]
+    plain = all(map(NAME.fullmatch, [first, *pieces])) and not any(
+        word.upper() in RESERVED or word.upper() == "BY" for word in words
+    )
+    return name if plain else "`" + name.replace("`", "``") + "`"
