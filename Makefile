@@ -42,7 +42,8 @@ bench: $(STAMP) ## run the benchmarks
 	@$(SPARK) $(PY) benchmarks/run.py $(ARGS)
 
 clean: ## remove .venv and everything generated
-	rm -rf .venv build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis spark-warehouse metastore_db derby.log
+	rm -rf .venv build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf spark-warehouse metastore_db derby.log
 	find src tests tools examples benchmarks docs -name __pycache__ -prune -exec rm -rf {} + 2>/dev/null || true
 
 $(STAMP): pyproject.toml tools/setup_java.py

@@ -1,0 +1,142 @@
+"""Imports are cheap, and between the folders of the package they point one way."""
+
+import ast
+import json
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+PACKAGE = Path(__file__).parents[1] / "src" / "sparkleene"
+
+# A module imports from its own layer and from earlier ones.
+LAYERS = (
+    {"errors"},
+    {"language"},
+    {"plan"},
+    {"kernels"},
+    {"engine"},
+    {"spark"},
+    {"sharing"},
+    {"cli", "dashboard", "app", "__main__"},
+)
+FACADES = {"__init__", "query"}
+ALLOWED = {name: set().union(*LAYERS[: i + 1]) for i, layer in enumerate(LAYERS) for name in layer}
+ALLOWED |= {
+    "kernels": {"kernels"},
+    "reference": {"reference", "errors", "language"},  # the oracle shares no code with what it judges
+    "datasets": {"datasets", "errors"},
+} | {name: FACADES | {"errors", "language", "plan"} for name in FACADES}
+for top in LAYERS[-1]:
+    ALLOWED[top] |= FACADES | {"reference", "datasets"}
+
+KERNELS_MAY_USE = {"numba", "numpy"}
+
+Import = tuple[str, int, bool]  # dotted name, line, and whether it waits for a call or only serves types
+
+
+def imports(tree: ast.AST, package: str, lazy: bool = False) -> Iterator[Import]:
+    """Find the imports of a module; `from x import y` gives x.y, for y may be a module."""
+    for node in ast.iter_child_nodes(tree):
+        if isinstance(node, ast.Import):
+            for alias in node.names:
+                yield alias.name, node.lineno, lazy
+        elif isinstance(node, ast.ImportFrom):
+            base = node.module or ""
+            if node.level:
+                parents = package.split(".")[: len(package.split(".")) - node.level + 1]
+                base = ".".join([*parents, base]).rstrip(".")
+            for alias in node.names:
+                yield f"{base}.{alias.name}", node.lineno, lazy
+        elif isinstance(node, ast.If) and "TYPE_CHECKING" in ast.unparse(node.test):
+            yield from imports(node, package, True)
+        else:
+            deferred = isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda)
+            yield from imports(node, package, lazy or deferred)
+
+
+def unit(relative: Path) -> str:
+    """Return the folder or module right under the package that a file belongs to."""
+    return relative.parts[0].removesuffix(".py")
+
+
+def wrong_imports(relative: Path, source: str, units: set[str]) -> list[str]:
+    """Return what is wrong with the imports of one file, a line each."""
+    name = unit(relative)
+    if name not in ALLOWED:
+        return [f"{name} has no place in the order of imports yet: add it to LAYERS in {Path(__file__).name}"]
+    wrong = []
+    package = ".".join(["sparkleene", *relative.parts[:-1]])
+    for target, line, lazy in imports(ast.parse(source), package):
+        root, _, rest = target.partition(".")
+        if root == "sparkleene":
+            first = rest.split(".")[0]
+            imported = first if first in units else "__init__"
+            if imported not in ALLOWED[name] and not (lazy and name in FACADES):
+                wrong.append(f"{relative}:{line}: {name} must not import {imported} ({target})")
+        elif name == "kernels" and root not in KERNELS_MAY_USE | sys.stdlib_module_names:
+            wrong.append(f"{relative}:{line}: kernels must not import {root}")
+    return wrong
+
+
+FILES = sorted(path.relative_to(PACKAGE) for path in PACKAGE.rglob("*.py"))
+UNITS = {unit(path) for path in FILES}
+
+
+@pytest.mark.parametrize("relative", FILES, ids=str)
+def test_imports_point_one_way(relative: Path) -> None:
+    wrong = wrong_imports(relative, (PACKAGE / relative).read_text(), UNITS)
+    assert not wrong, "\n".join(wrong)
+
+
+@pytest.mark.parametrize(
+    ("file", "source", "ok"),
+    [
+        ("plan/a.py", "from sparkleene.language.ast import Node", True),
+        ("plan/a.py", "from . import b\nfrom .b import c\nfrom ..language import ast", True),
+        ("plan/a.py", "from ..engine import run", False),
+        ("plan/__init__.py", "from ..engine import run", False),
+        ("plan/__init__.py", "from .a import run", True),
+        ("plan/a.py", "import sparkleene.engine.run", False),
+        ("plan/a.py", "from sparkleene import engine", False),
+        ("plan/a.py", "from sparkleene import query", False),
+        ("plan/a.py", "import sparkleene", False),
+        ("plan/a.py", "def f():\n    from sparkleene.spark import batch", False),
+        ("plan/a.py", "if TYPE_CHECKING:\n    from sparkleene.spark import batch", False),
+        ("plan/a.py", "import numpy", True),
+        ("engine/a.py", "from sparkleene.kernels import count", True),
+        ("kernels/a.py", "import math, numba, numpy\nfrom sparkleene.kernels.b import c", True),
+        ("kernels/a.py", "import pyarrow", False),
+        ("kernels/a.py", "from sparkleene.errors import Diagnostic", False),
+        ("reference.py", "from sparkleene.language.bound import Bound", True),
+        ("reference.py", "from sparkleene.plan import automaton", False),
+        ("cli.py", "from sparkleene import query, errors", True),
+        ("query.py", "from sparkleene.spark import batch", False),
+        ("query.py", "def f():\n    from sparkleene.spark import batch", True),
+        ("__init__.py", "from sparkleene.query import query", True),
+        ("__init__.py", "if TYPE_CHECKING:\n    from sparkleene.sharing import workload", True),
+        ("novel/a.py", "import math", False),
+    ],
+)
+def test_the_check_itself(file: str, source: str, ok: bool) -> None:
+    units = set(ALLOWED) - {"__init__"}
+    assert (wrong_imports(Path(file), source, units) == []) is ok
+
+
+def test_an_unplaced_folder_says_what_to_do() -> None:
+    [message] = wrong_imports(Path("novel/a.py"), "", {"novel"})
+    assert "add it to LAYERS" in message
+
+
+def test_import_is_light() -> None:
+    code = "import json, sys, sparkleene; print(json.dumps(sorted(sys.modules)))"
+    done = subprocess.run(
+        [sys.executable, "-X", "importtime", "-c", code], capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    print(done.stderr.splitlines()[-1])  # self [us] | cumulative | sparkleene: shown when this fails
+    loaded = set(json.loads(done.stdout))
+    assert "sparkleene" in loaded
+    assert not loaded & {"numba", "pandas", "polars", "pyspark"}
