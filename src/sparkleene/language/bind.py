@@ -90,13 +90,13 @@ def _window(within: ast.Within | None, errors: Errors) -> Window | None:
     lengths = [within.size] if within.slide is None else [within.size, within.slide]
     for length in lengths:
         if length.value <= 0:
-            errors.report("window-not-positive", "the length of a window is more than 0", length.span)
+            errors.report("bad-duration", "the length of a window is more than 0", length.span)
         if length.unit == "events" and length.value.denominator != 1:
-            errors.report("window-fraction", "a number of events is whole", length.span)
+            errors.report("bad-duration", "a number of events is whole", length.span)
     units = [_unit(length) for length in lengths]
     if len(set(units)) > 1:
         errors.report(
-            "window-units",
+            "mixed-units",
             "WITHIN and SLIDE count in different units",
             within.span,
             notes=("a number without a unit is in the unit of the time column",),

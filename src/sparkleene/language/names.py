@@ -94,7 +94,7 @@ class Scope:
         self.errors.report(
             "unknown-label",
             f"the pattern has no label or event type '{word}'",
-            span,
+            Span(span.start, span.start + len(word)) if self.source.startswith(word, span.start) else span,
             notes=(f"it has {listing(known)}",),
             help=suggest(word, known),
         )

@@ -73,21 +73,22 @@ def check_shape(pattern: Pattern, errors: Errors) -> None:
                 help="write a query for each pair",
             )
         for operand in pattern.operands:
-            _check(operand, errors, _Edges(True, True))
+            _check(operand, errors, _Edges())
     else:
-        _check(pattern, errors, _Edges(True, True))
-    if len(errors.found) == before and not shape_of(pattern).first:
-        errors.report("empty-pattern", "the pattern holds no event that must or may occur", pattern.span)
+        _check(pattern, errors, _Edges())
+    if len(errors.found) == before and all(negated for _, negated in atoms(pattern)):
+        errors.report("empty-pattern", "the pattern holds no event", pattern.span)
 
 
 class _Edges(NamedTuple):
-    """Whether the left and the right edge of a sub-pattern are edges of the whole pattern."""
+    """What is beyond the left and the right edge of a sub-pattern; empty at an edge of the whole."""
 
-    left: bool
-    right: bool
+    left: str = ""
+    right: str = ""
 
 
-_INSIDE = _Edges(False, False)
+_REPEATED = _Edges("this SEQ is repeated", "this SEQ is repeated")
+_NEGATED = _Edges("this SEQ is itself negated", "this SEQ is itself negated")
 
 
 def _check(pattern: Pattern, errors: Errors, edges: _Edges) -> None:
@@ -97,7 +98,7 @@ def _check(pattern: Pattern, errors: Errors, edges: _Edges) -> None:
             pass
         case Repeat():
             _check_bounds(pattern, errors)
-            _check(pattern.pattern, errors, _INSIDE)
+            _check(pattern.pattern, errors, _REPEATED)
         case Or():
             for option in pattern.options:
                 _check(option, errors, edges)
@@ -127,7 +128,7 @@ def _check_bounds(pattern: Repeat, errors: Errors) -> None:
     if pattern.high is not None and (pattern.high < 1 or pattern.low > pattern.high):
         least = f"at least {pattern.low} and " if pattern.high >= 1 else ""
         errors.report(
-            "repeat-bounds",
+            "bad-repetition",
             f"a pattern cannot repeat {least}at most {pattern.high} times",
             pattern.span,
             help="in P{n,m} let n <= m and m >= 1",
@@ -137,30 +138,30 @@ def _check_bounds(pattern: Repeat, errors: Errors) -> None:
 def _check_sequence(pattern: Seq, errors: Errors, edges: _Edges) -> None:
     """Check the parts of a SEQ, and that no NOT is at an edge with events beyond."""
     positive = [not isinstance(part, Not) for part in pattern.parts]
-    if not any(positive):
+    if pattern.parts and not any(positive):
         errors.report(
             "only-negation",
             "this SEQ has only negated parts",
             pattern.span,
             help="add the event that a match begins or ends with",
         )
-    skippable = [shape_of(part).nullable for part in pattern.parts]
+    skippable = [nullable(part) for part in pattern.parts]
     for i, part in enumerate(pattern.parts):
         if not isinstance(part, Not):
-            left = edges.left and not any(positive[:i])
-            right = edges.right and not any(positive[i + 1 :])
+            left = "events can come before this SEQ" if any(positive[:i]) else edges.left
+            right = "events can come after this SEQ" if any(positive[i + 1 :]) else edges.right
             _check(part, errors, _Edges(left, right))
             continue
         _check_negated(part, errors)
-        begins, ends = all(skippable[:i]), all(skippable[i + 1 :])
-        if any(positive) and ((begins and not edges.left) or (ends and not edges.right)):
-            side = "begin" if begins and not edges.left else "end"
+        before = edges.left if all(skippable[:i]) else ""
+        after = edges.right if all(skippable[i + 1 :]) else ""
+        if any(positive) and (before or after):
             errors.report(
                 "negation-at-edge",
-                f"NOT may {side} a SEQ only at the edge of the whole pattern",
+                f"NOT may {'begin' if before else 'end'} a SEQ only at the edge of the whole pattern",
                 part.span,
-                notes=("here a repetition, another NOT or further events are around the SEQ",),
-                help="write the NOT into the outer SEQ, between two of its parts",
+                notes=(before or after,),
+                help="write the NOT between two parts of a SEQ, if need be of the outer one",
             )
 
 
@@ -178,7 +179,22 @@ def _check_negated(pattern: Not, errors: Errors) -> None:
             inner.span,
             help="put SEQ( ) around what is negated",
         )
-    _check(inner, errors, _INSIDE)
+    _check(inner, errors, _NEGATED)
+
+
+def nullable(pattern: Pattern) -> bool:
+    """Tell whether a pattern can match the empty word; a NOT takes no event."""
+    match pattern:
+        case Atom():
+            return False
+        case Not():
+            return True
+        case Repeat():
+            return pattern.low == 0 or nullable(pattern.pattern)
+        case Seq():
+            return all(map(nullable, pattern.parts))
+        case Or() | And():
+            return any(map(nullable, _parts(pattern)))
 
 
 # ---- neighbours

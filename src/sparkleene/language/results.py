@@ -190,7 +190,7 @@ def _counted(ref: ast.Ref, scope: Scope) -> tuple[tuple[int, ...], tuple[str, ..
         return labels, ()
     if labels:
         scope.errors.report(
-            "count-of-attribute",
+            "bad-aggregate",
             "COUNT counts trends or events, not attributes",
             ref.span,
             help=f"write COUNT({word}) and, to leave out NULLs, {'.'.join(ref.parts)} IS NOT NULL",
