@@ -1,0 +1,45 @@
+"""Every error code of the sources is in the table of docs/errors.md, and every code there is in use."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+ROOT = Path(__file__).parents[2]
+REPORTERS = {"Diagnostic", "report", "note", "fail"}
+CODE = re.compile(r"[a-z]+(-[a-z0-9]+)+")
+
+
+def arguments(node: ast.AST) -> Iterator[ast.expr]:
+    """Yield the expressions of a node that make a code."""
+    match node:
+        case ast.Call(func=ast.Name(id=name) | ast.Attribute(attr=name)) if name in REPORTERS:
+            yield from node.args[:1]
+            yield from (keyword.value for keyword in node.keywords if keyword.arg == "code")
+        case ast.Assign(targets=[ast.Name(id="code")], value=value):
+            yield value
+        case ast.Return(value=ast.Tuple(elts=[first, *_])):
+            yield first
+
+
+def used() -> set[str]:
+    nodes = [
+        node for path in ROOT.glob("src/sparkleene/**/*.py") for node in ast.walk(ast.parse(path.read_text()))
+    ]
+    texts = [part.value for node in nodes for each in arguments(node) for part in ast.walk(each)
+             if isinstance(part, ast.Constant) and isinstance(part.value, str)]  # fmt: skip
+    return {text for text in texts if CODE.fullmatch(text)}
+
+
+def listed() -> list[str]:
+    return re.findall(r"^\| `([^`]+)` \|", (ROOT / "docs" / "errors.md").read_text(), re.MULTILINE)
+
+
+def test_the_table_lists_the_codes_in_use() -> None:
+    assert set(listed()) == used()
+
+
+def test_the_table_is_in_order() -> None:
+    assert listed() == sorted(set(listed()))
