@@ -66,7 +66,7 @@ $(STAMP): pyproject.toml tools/setup_java.py
 	    echo "Creating .venv with $$($$found --version)"; \
 	    $$found -m venv --clear .venv; \
 	fi
-	@echo "Installing into .venv (about a minute the first time)"
+	@echo "Installing into .venv (a minute or two the first time)"
 	@$(PY) -m pip install -qq --disable-pip-version-check --editable '.[spark,dev]'
 	@$(PY) tools/setup_java.py
 	@touch $@
