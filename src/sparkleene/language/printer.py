@@ -28,7 +28,8 @@ def to_text(query: ast.Query) -> str:
     if query.semantics != "skip-till-any-match":
         lines.append(f"SEMANTICS {query.semantics}")
     if query.where:
-        lines.append(f"WHERE {' AND '.join(map(_conjunct, query.where))}")
+        alone = len(query.where) == 1
+        lines.append(f"WHERE {' AND '.join([_conjunct(item, alone) for item in query.where])}")
     if query.group:
         lines.append(f"GROUP-BY {', '.join(_path(ref.parts, hyphens=True) for ref in query.group)}")
     if query.within:
@@ -120,11 +121,11 @@ def _operand(expr: ast.Expr) -> str:
     return _expr(expr, _COMPARE + 1)
 
 
-def _conjunct(item: ast.Equivalence | ast.Expr) -> str:
+def _conjunct(item: ast.Equivalence | ast.Expr, alone: bool) -> str:
     """Print one condition of WHERE."""
     if isinstance(item, ast.Equivalence):
         return f"[{', '.join(_path(ref.parts, hyphens=True) for ref in item.refs)}]"
-    return _expr(item, _AND + 1)
+    return _expr(item, 0 if alone else _AND + 1)
 
 
 def _constant(value: ast.Scalar) -> str:

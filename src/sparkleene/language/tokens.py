@@ -32,13 +32,13 @@ _SYMBOLS = {
 _TOKEN = re.compile(
     r"""
       (?P<space>    [\s\ufeff\u200b]+ | --[^\n]* | \#[^\n]* | /\*.*?\*/ )
+    | (?P<comment>  /\*.* )
     | (?P<number>   [0-9]+ (?:\.[0-9]+)? (?:e[+-]?[0-9]+)? | (?<![\w`)]) \.[0-9]+ (?:e[+-]?[0-9]+)? )
     | (?P<group>    group (?:\s+|-)? by \b )
     | (?P<name>     [^\W\d]\w* )
     | (?P<quoted>   ` (?:[^`\n]|``)* ` )
     | (?P<text>     ' (?:[^'\n]|'')* ' | " (?:[^"\n]|"")* " | ‘[^’\n]*’ | “[^”\n]*” )
     | (?P<symbol>   == | != | <> | <= | >= | && | \|\| | [-+*/%?(){}\[\],.:;=<>!&|≠≤≥∗−〈〉⟨⟩∧∨¬] )
-    | (?P<comment>  /\*.* )
     | (?P<open>     ['"`‘“][^\n]* )
     | (?P<other>    . )
     """,
@@ -74,7 +74,8 @@ class Token:
         """Describe the token for a message."""
         if self.kind == "end":
             return "the end of the query"
-        return f"'{self.text}'" if len(self.text) <= 40 else f"'{self.text[:37]}...'"
+        text = " ".join(self.text.split())
+        return f"'{text}'" if len(text) <= 40 else f"'{text[:37]}...'"
 
 
 def tokenize(text: str) -> tuple[list[Token], list[Diagnostic]]:
@@ -95,12 +96,13 @@ def tokenize(text: str) -> tuple[list[Token], list[Diagnostic]]:
         if problem := _lexical_error(group, found):
             code, message, advice = problem
             errors.append(Diagnostic(code, message, span.start, span.end, help=advice))
-            continue
+            if group in ("comment", "other"):
+                continue
         kind, value = _classify(group, found, after_dot)
         tokens.append(Token(kind, value, found, span))
     if tokens and tokens[-1].has(";"):
         tokens.pop()
-    end = tokens[-1].span.end if tokens else len(text)
+    end = tokens[-1].span.end if tokens else 0
     tokens.append(Token("end", "", "", Span(end, end)))
     return strip_brackets(tokens), errors
 
@@ -116,8 +118,10 @@ def _classify(group: str, found: str, after_dot: bool) -> tuple[Kind, str]:
     if group == "text":
         quote = found[0]
         return "text", found[1:-1].replace(quote * 2, quote) if quote in "'\"" else found[1:-1]
+    if group == "open":
+        return "quoted" if found[0] == "`" else "text", found[1:]
     if group == "number":
-        return "number", found
+        return "number", found if len(found) <= MAX_NUMBER else "1"
     if word := _WORD_SYMBOLS.get(found):
         return "keyword", word
     return "symbol", _SYMBOLS.get(found, found)
@@ -170,7 +174,7 @@ def strip_brackets(tokens: list[Token]) -> list[Token]:
         elif token.has(">") and angled:
             if following.kind == "end" or following.is_clause:
                 continue
-            if following.has("]") or (following.has("[") and third.is_clause):
+            if (following.has("]") and square[-1:] == [True]) or (following.has("[") and third.is_clause):
                 continue
         kept.append(token)
     return kept

@@ -1,0 +1,172 @@
+"""Random trees survive printing; random text is refused politely."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from sparkleene.errors import QueryError
+from sparkleene.language import ast, parse, parse_expression, to_text
+
+FIXTURES = Path(__file__).parent / "fixtures"
+VALID = [path.read_text(encoding="utf-8") for path in sorted((FIXTURES / "papers").glob("*.q"))]
+VALID += (FIXTURES / "identity.q").read_text(encoding="utf-8").split("\n---\n")
+
+WORDS = [
+    "A",
+    "price",
+    "count",
+    "next",
+    "seq",
+    "in",
+    "group",
+    "by",
+    "Group-By",
+    "age-group",
+    "a b",
+    "x`y",
+    "x-1",
+    "é",
+]
+names = st.sampled_from(WORDS) | st.text(
+    st.characters(exclude_characters="\n", exclude_categories=("Cs",)), min_size=1, max_size=4
+)
+paths = st.lists(names, min_size=1, max_size=3).map(tuple)
+refs = st.builds(ast.Ref, paths)
+next_refs = st.builds(ast.Ref, st.lists(names, min_size=2, max_size=3).map(tuple), st.just(True))
+texts = st.text(st.characters(exclude_characters="\n", exclude_categories=("Cs",)), max_size=5)
+numbers = st.integers(0, 10**20) | st.floats(0, allow_nan=False, allow_infinity=False)
+constants = st.builds(ast.Const, texts | numbers | st.booleans() | st.none())
+several = {"min_size": 1, "max_size": 3}
+
+
+def _flat(node: Any, kind: type, field: str) -> bool:
+    """Tell whether no direct child is of the same kind, as the parser flattens those."""
+    return not any(isinstance(child, kind) for child in getattr(node, field))
+
+
+def _grow_pattern(inner: st.SearchStrategy[Any]) -> st.SearchStrategy[Any]:
+    """Make larger patterns of smaller ones."""
+    pairs = st.lists(inner, min_size=2, max_size=3).map(tuple)
+    bounds = st.sampled_from([(1, None), (0, None), (0, 1), (1, 1), (3, 3), (2, None), (2, 5), (0, 7)])
+    return st.one_of(
+        st.builds(lambda pattern, b: ast.Repeat(pattern, *b), inner, bounds),
+        st.builds(ast.Seq, st.lists(inner, **several).map(tuple)),
+        st.builds(ast.Or, pairs).filter(lambda node: _flat(node, ast.Or, "options")),
+        st.builds(ast.And, pairs).filter(lambda node: _flat(node, ast.And, "operands")),
+        st.builds(ast.Not, inner),
+    )
+
+
+def _is_condition(expr: Any) -> bool:
+    """Tell whether an expression can be true or false."""
+    if isinstance(expr, ast.Const):
+        return isinstance(expr.value, bool)
+    return not isinstance(expr, ast.Negate | ast.Binary)
+
+
+def _grow_expr(inner: st.SearchStrategy[Any]) -> st.SearchStrategy[Any]:
+    """Make larger expressions of smaller ones."""
+    conditions = inner.filter(_is_condition)
+    comparisons = st.lists(st.tuples(st.sampled_from(["=", "!=", "<", "<=", ">", ">="]), inner), **several)
+    same = st.builds(
+        ast.Bool, st.sampled_from(["and", "or"]), st.lists(conditions, min_size=2, max_size=3).map(tuple)
+    )
+    return st.one_of(
+        st.builds(ast.Negate, inner),
+        st.builds(ast.Binary, st.sampled_from("+-*/%"), inner, inner),
+        st.builds(
+            lambda first, rest: ast.Compare((first, *(x for _, x in rest)), tuple(op for op, _ in rest)),
+            inner,
+            comparisons,
+        ),
+        same.filter(
+            lambda node: not any(isinstance(item, ast.Bool) and item.op == node.op for item in node.items)
+        ),
+        st.builds(ast.Invert, conditions),
+        st.builds(ast.In, inner, st.lists(inner, **several).map(tuple), st.booleans()),
+        st.builds(ast.Between, inner, inner, inner, st.booleans()),
+        st.builds(ast.IsNull, inner, st.booleans()),
+    )
+
+
+patterns = st.recursive(st.builds(ast.Atom, names, st.none() | names), _grow_pattern, max_leaves=8)
+exprs = st.recursive(refs | next_refs | constants, _grow_expr, max_leaves=8)
+conjuncts = exprs.filter(lambda e: _is_condition(e) and not (isinstance(e, ast.Bool) and e.op == "and"))
+equivalences = st.builds(ast.Equivalence, st.lists(refs, **several).map(tuple))
+aggregates = st.one_of(
+    st.builds(
+        ast.Aggregate,
+        st.just("count"),
+        st.none() | st.builds(ast.Ref, st.tuples(names)),
+        st.sampled_from([None, 2, 10]),
+    ),
+    st.builds(ast.Aggregate, st.sampled_from(["min", "max", "sum", "avg"]), refs),
+)
+values = st.decimals(min_value="0.001", max_value=10**9, places=3).map(Fraction)
+times = st.builds(ast.Duration, values, st.sampled_from([None, "milliseconds", "minutes", "hours", "days"]))
+counts = st.builds(ast.Duration, st.integers(1, 10**6).map(Fraction), st.just("events"))
+queries = st.builds(
+    ast.Query,
+    patterns,
+    st.lists(st.builds(ast.Item, aggregates | refs, st.none() | names), **several).map(tuple),
+    st.sampled_from(["skip-till-any-match", "skip-till-next-match", "contiguous"]),
+    st.lists(conjuncts | equivalences, max_size=3).map(tuple),
+    st.lists(refs, max_size=2).map(tuple),
+    st.none()
+    | st.builds(ast.Within, times, st.none() | times)
+    | st.builds(ast.Within, counts, st.none() | counts),
+    st.none() | names,
+)
+
+TOKENS = ["RETURN", "PATTERN", "WHERE", "GROUP-BY", "WITHIN", "AGG", "SEQ", "NOT", "OR", "AND", "IN", "A.b"]
+TOKENS += [*"()[]<>,.:+-*$`'", "10", "minutes", "'x'", "/*", "{2}"]
+
+
+def refuse_politely(text: str) -> None:
+    """Check that text is parsed, or refused with an error that can be shown."""
+    for read in (parse, parse_expression):
+        try:
+            read(text)
+        except QueryError as error:
+            assert error.diagnostics
+            assert "error[" in error.render() and error.render(color=True)
+
+
+@settings(max_examples=300, deadline=None)
+@given(queries)
+def test_printed_tree_is_read_back(query: ast.Query) -> None:
+    """Printing and parsing gives the same tree; repr tells 1 from 1.0 and TRUE."""
+    again = parse(to_text(query))
+    assert repr(again) == repr(query)
+    assert to_text(again) == to_text(query)
+
+
+@settings(max_examples=200, deadline=None)
+@given(st.text(max_size=60) | st.lists(st.sampled_from(TOKENS), max_size=25).map(" ".join))
+def test_random_text(text: str) -> None:
+    """Random characters and random tokens raise nothing but QueryError."""
+    refuse_politely(text)
+
+
+@settings(max_examples=300, deadline=None)
+@given(st.sampled_from(VALID), st.data())
+def test_mutated_queries(text: str, data: st.DataObject) -> None:
+    """Valid queries with pieces deleted, inserted or swapped raise nothing but QueryError."""
+    glue = data.draw(st.sampled_from(["", " "]))
+    pieces = text.split(" ") if glue else list(text)
+    for _ in range(data.draw(st.integers(1, 4))):
+        one = data.draw(st.integers(0, max(0, len(pieces) - 1)))
+        two = data.draw(st.integers(0, max(0, len(pieces) - 1)))
+        action = data.draw(st.sampled_from(["delete", "insert", "swap"]))
+        if action == "insert" or not pieces:
+            pieces.insert(one, data.draw(st.sampled_from(TOKENS) | st.characters()))
+        elif action == "delete":
+            del pieces[one : one + 1 + two % 3]
+        else:
+            pieces[one], pieces[two] = pieces[two], pieces[one]
+    refuse_politely(glue.join(pieces))
