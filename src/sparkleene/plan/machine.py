@@ -1,0 +1,284 @@
+"""The machine of a query: an automaton that is deterministic over labels, with negation folded into its states.
+
+A state says all that matters about a partial trend apart from its aggregates: which positions of the pattern it
+may be at (the subset construction makes every trend one run), and how far each forbidden pattern has come since
+its last event. What an event or a tick does to the partial trends of a state is then a fixed linear map, under all
+three semantics. The start is a state too (it holds the empty trend), and so are finished trends where something
+can still happen to them. For P AND Q a state pairs the two operands' views of one trend.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import combinations
+
+from sparkleene.language.ast import And, Semantics
+from sparkleene.language.bound import Bound
+from sparkleene.plan.positions import Guards, Positions, positions
+
+MAX_STATES = 4096
+MAX_NEGATED = 10
+START = -1
+
+Progress = frozenset["Point"] | None  # how far a forbidden pattern has come; None once it has matched
+Clocks = tuple[tuple[int, Progress], ...]  # per guard that matters here
+Point = tuple[int, Clocks]  # a partial match of a forbidden pattern
+
+
+@dataclass(frozen=True)
+class View:
+    """One operand's view of a partial trend: the positions it may be at, and the guards since its last event."""
+
+    at: frozenset[int]
+    clocks: Clocks
+
+
+@dataclass(frozen=True)
+class State:
+    """A state: a view per operand, None where the operand has no such trend; `final` for finished trends."""
+
+    views: tuple[View | None, ...]
+    final: bool = False
+
+
+class MachineTooLarge(Exception):
+    """The pattern needs more states than a machine may have."""
+
+
+@dataclass(frozen=True)
+class Machine:
+    """The automaton with its states numbered; state 0 is the start."""
+
+    semantics: Semantics
+    operands: tuple[Positions, ...]
+    states: tuple[State, ...]
+    label: tuple[int, ...]  # the label that leads into a state, -1 for start and final states
+    transitions: tuple[tuple[int, int, int], ...]  # (state, label, state)
+    outs: tuple[tuple[int, int], ...]  # states whose trends count at the window's end, with their class
+    accepting: frozenset[int]
+    negated: int  # mask of the labels inside NOT
+
+    @property
+    def classes(self) -> int:
+        """The number of kinds of result: 1, or for AND 3 (first operand only, second only, both)."""
+        return 1 if len(self.operands) == 1 else 3
+
+    @property
+    def forgetful(self) -> bool:
+        """Whether a tick can move or drop partial trends; if not, states only ever grow."""
+        return self.semantics != "skip-till-any-match" or any(p.guards for p in self.operands)
+
+    def keep(self, union: int, extended: bool) -> list[int]:
+        """Return where the partial trends of each state are after a tick with these labels, -1 for gone.
+
+        With `extended`, skip-till-next-match drops those that the tick's events extend; without, the caller does.
+        """
+        number = {state: i for i, state in enumerate(self.states)}
+        drop = union if extended else 0
+        kept = (_keep(self.operands, self.semantics, state, union, drop) for state in self.states)
+        return [-1 if state is None else number[state] for state in kept]
+
+    def leave(self, label: int) -> list[int]:
+        """Return where the partial trends of each state go when an event extends them by a label."""
+        number = {state: i for i, state in enumerate(self.states)}
+        out = []
+        for state in self.states:
+            left = state if state.final else _leave(self.operands, state, 1 << label)
+            out.append(-1 if left is None else number[left])
+        return out
+
+
+def machine(bound: Bound) -> Machine:
+    """Build the machine of a bound query."""
+    index = {label.name: i for i, label in enumerate(bound.labels)}
+    parts = bound.pattern.operands if isinstance(bound.pattern, And) else (bound.pattern,)
+    operands = tuple(positions(part, index) for part in parts)
+    negated = sum(1 << i for i, label in enumerate(bound.labels) if label.negated)
+    masks = [sum(1 << i for i in chosen) for chosen in _subsets(negated)]
+    simple = bound.semantics == "skip-till-any-match" and not any(p.guards for p in operands)
+
+    start = State(tuple(View(frozenset({START}), _clocks(p, frozenset({START}))) for p in operands))
+    number = {start: 0}
+    label = [-1]
+    transitions: list[tuple[int, int, int]] = []
+    accepting: set[int] = set()
+
+    def visit(state: State, by: int) -> int:
+        if state not in number:
+            if len(number) >= MAX_STATES:
+                raise MachineTooLarge
+            number[state] = len(number)
+            label.append(by)
+            todo.append(state)
+        return number[state]
+
+    todo = [start]
+    while todo:
+        state = todo.pop(0)
+        source = number[state]
+        if not state.final:
+            for by in range(len(bound.labels)):
+                target = _extend(operands, state, by)
+                if target is None:
+                    continue
+                transitions.append((source, by, visit(target, by)))
+                done = _accept(operands, target)
+                if done is not None:
+                    accepting.add(number[target])
+                    if not simple:
+                        transitions.append((source, by, visit(done, -1)))
+        for mask in masks:
+            drops = _extending(operands, state) if bound.semantics == "skip-till-next-match" else [0]
+            for drop in drops:
+                kept = _keep(operands, bound.semantics, state, mask, drop)
+                if kept is not None:
+                    visit(kept, label[source])
+
+    states = tuple(number)
+    if simple:
+        outs = tuple((i, _class(_accept(operands, states[i]))) for i in sorted(accepting))
+    else:
+        outs = tuple((i, _class(state)) for i, state in enumerate(states) if state.final)
+    return Machine(
+        bound.semantics, operands, states, tuple(label), tuple(transitions), outs, frozenset(accepting), negated
+    )
+
+
+def _subsets(mask: int) -> Iterator[tuple[int, ...]]:
+    bits = [i for i in range(64) if mask >> i & 1]
+    if len(bits) > MAX_NEGATED:
+        raise MachineTooLarge
+    for size in range(len(bits) + 1):
+        yield from combinations(bits, size)
+
+
+# ---- one step of one operand
+
+
+def _follow(p: Positions, at: int) -> Iterator[tuple[int, Guards]]:
+    yield from (p.first if at == START else p.follow[at]).items()
+
+
+def _clocks(p: Positions, at: frozenset[int]) -> Clocks:
+    """Start the clocks of all guards that stand on a step out of these positions."""
+    guards = sorted({g for position in at for _, guards in _follow(p, position) for g in guards})
+    return tuple((g, frozenset({(START, ())})) for g in guards)
+
+
+def _tick_clocks(p: Positions, clocks: Clocks, union: int) -> Clocks:
+    return tuple((g, _tick_progress(p.guards[g], progress, union)) for g, progress in clocks)
+
+
+def _tick_progress(n: Positions, progress: Progress, union: int) -> Progress:
+    """Advance the partial matches of a forbidden pattern by a tick; None once one is complete."""
+    if progress is None:
+        return None
+    after = {(at, _tick_clocks(n, clocks, union)) for at, clocks in progress}
+    for at, clocks in progress:
+        open_ = dict(clocks)
+        for q, guards in _follow(n, at):
+            if union >> n.labels[q] & 1 and all(open_[g] is not None for g in guards):
+                if q in n.last:
+                    return None
+                after.add((q, _clocks(n, frozenset({q}))))
+    return frozenset(after)
+
+
+def _step(p: Positions, view: View | None, label: int) -> View | None:
+    """Extend a view by an event of this label."""
+    if view is None:
+        return None
+    open_ = dict(view.clocks)
+    at = frozenset(
+        q
+        for position in view.at
+        for q, guards in _follow(p, position)
+        if p.labels[q] == label and all(open_[g] is not None for g in guards)
+    )
+    return View(at, _clocks(p, at)) if at else None
+
+
+# ---- one step of all operands together
+
+
+def _extend(operands: tuple[Positions, ...], state: State, label: int) -> State | None:
+    views = tuple(_step(p, view, label) for p, view in zip(operands, state.views, strict=True))
+    return None if all(view is None for view in views) else State(views)
+
+
+def _leave(operands: tuple[Positions, ...], state: State, union: int) -> State | None:
+    """Take away the views that an event of one of these labels extends."""
+    if state.views[0] is not None and START in state.views[0].at:
+        return state
+    if state.views[-1] is not None and START in state.views[-1].at:
+        return state
+    views = tuple(
+        None if any(_step(p, view, q) for q in set(p.labels) if union >> q & 1) else view
+        for p, view in zip(operands, state.views, strict=True)
+    )
+    return None if all(view is None for view in views) else State(views)
+
+
+def _extending(operands: tuple[Positions, ...], state: State) -> list[int]:
+    """Return label sets that show every way in which a tick can extend only some of the views."""
+    if state.final:
+        return [0]
+    labels = sorted({q for p in operands for q in p.labels})
+    hits = {0: 0}
+    for by in labels:
+        which = sum(
+            1 << i
+            for i, (p, view) in enumerate(zip(operands, state.views, strict=True))
+            if _step(p, view, by) is not None
+        )
+        for seen, mask in list(hits.items()):
+            hits.setdefault(seen | which, mask | 1 << by)
+    return list(hits.values())
+
+
+def _keep(
+    operands: tuple[Positions, ...], semantics: Semantics, state: State, union: int, drop: int
+) -> State | None:
+    """Return the state of a partial trend that sat through a tick, or None if it is gone."""
+    start = not state.final and any(view is not None and START in view.at for view in state.views)
+    if semantics == "contiguous" and not state.final and not start:
+        return None
+    kept: State | None = state
+    if semantics == "skip-till-next-match" and not state.final and not start and drop:
+        kept = _leave(operands, state, drop)
+    if kept is None:
+        return None
+    views = tuple(
+        None if view is None else View(view.at, _tick_clocks(p, view.clocks, union))
+        for p, view in zip(operands, kept.views, strict=True)
+    )
+    if state.final:
+        views = tuple(
+            None if view is None or any(progress is None for _, progress in view.clocks) else view
+            for view in views
+        )
+        if all(view is None for view in views):
+            return None
+    return State(views, state.final)
+
+
+def _accept(operands: tuple[Positions, ...], state: State) -> State | None:
+    """Return the final state that finished trends enter, with the clocks of trailing guards started."""
+    views: list[View | None] = []
+    for p, view in zip(operands, state.views, strict=True):
+        ends = [] if view is None else sorted(view.at & p.last.keys())
+        if not ends:
+            views.append(None)
+            continue
+        guards = sorted(p.last[ends[0]])
+        views.append(View(frozenset(), tuple((g, frozenset({(START, ())})) for g in guards)))
+    return None if all(view is None for view in views) else State(tuple(views), final=True)
+
+
+def _class(state: State | None) -> int:
+    assert state is not None
+    if len(state.views) == 1:
+        return 0
+    first, second = (view is not None for view in state.views)
+    return 2 if first and second else 0 if first else 1
