@@ -54,11 +54,9 @@ class Cursor:
         """Step over this keyword or symbol, or fail."""
         return self.accept(value) or self.unexpected(expected or f"'{value}'", help)
 
-    def note(
-        self, code: str, message: str, span: ast.Span, help: str | None = None, notes: tuple[str, ...] = ()
-    ) -> None:
+    def note(self, code: str, message: str, span: ast.Span, help: str | None = None) -> None:
         """Record an error and go on."""
-        self.errors.append(Diagnostic(code, message, span.start, span.end, notes, help))
+        self.errors.append(Diagnostic(code, message, span.start, span.end, help=help))
 
     def fail(self, code: str, message: str, span: ast.Span, help: str | None = None) -> NoReturn:
         """Record an error and leave the clause."""
