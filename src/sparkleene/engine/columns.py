@@ -1,0 +1,320 @@
+"""Columns of a table as the arrays that kernels read: label masks, values to sum, values to compare."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from sparkleene.engine import compare
+from sparkleene.engine.expressions import condition
+from sparkleene.engine.fields import (
+    EXACT,
+    Place,
+    as_numpy,
+    bounds,
+    doubles,
+    find,
+    integers,
+    kind,
+    plain,
+    told,
+)
+from sparkleene.engine.keys import codes, combine
+from sparkleene.engine.times import Time, time_column, window_units
+from sparkleene.errors import DataError
+from sparkleene.language.bound import Bound, Path, Term
+
+__all__ = [
+    "Time",
+    "codes",
+    "combine",
+    "exact_values",
+    "label_masks",
+    "low_values",
+    "sum_values",
+    "time_column",
+    "window_units",
+]
+
+Floats = np.ndarray[Any, np.dtype[np.float64]]
+Masks = np.ndarray[Any, Any]
+
+NULL = -(2**63)
+"""The least int64 stands for NULL among exact values."""
+
+BLOCK = 1 << 16
+"""Rows that are looked up at once, so that numpy's 8-byte copy of the codes stays in the cache."""
+
+
+# ---- labels
+
+
+def label_masks(
+    bound: Bound, table: pa.Table, type_column: str | None, source: str = "", filename: str = "query"
+) -> tuple[Masks, bool]:
+    """Return for each row the bits of the labels that it can have, and whether types alone decided them.
+
+    A bit is set where the row is of the label's type and satisfies all local predicates of the label.
+    """
+    place = Place(source, filename)
+    count = len(bound.labels)
+    if count > 64:
+        message = f"the pattern has {count} labels, and 64 is the most"
+        raise place.mistake("too-many-labels", message, help="repeat a label, or split the query")
+    dtype = np.dtype(next(kind for bits, kind in _MASKS if count <= bits))
+    if bound.types is not None:
+        masks = _defined_types(bound, table, dtype, source, filename)
+    elif type_column is None:
+        masks = np.full(table.num_rows, (1 << count) - 1, dtype)
+    else:
+        bits: dict[str, int] = {}
+        for i, label in enumerate(bound.labels):
+            bits[label.type] = bits.get(label.type, 0) | 1 << i
+        masks = _typed(find(table, (type_column,), place), bits, dtype, type_column, place)
+    seen: dict[Term, Masks] = {}
+    for i, terms in enumerate(bound.local):
+        for term in terms:
+            holds = seen.get(term)
+            if holds is None:
+                holds, everywhere = _holds(term, table, masks, i, source, filename)
+                if everywhere:
+                    seen[term] = holds
+            masks &= ~((~holds).astype(dtype) << dtype.type(i))
+    return masks, not any(bound.local)
+
+
+_MASKS: tuple[tuple[int, type[np.unsignedinteger[Any]]], ...] = (
+    (8, np.uint8),
+    (16, np.uint16),
+    (32, np.uint32),
+    (64, np.uint64),
+)
+
+
+def _defined_types(bound: Bound, table: pa.Table, dtype: np.dtype[Any], source: str, filename: str) -> Masks:
+    """Return the masks where types are predicates; a row may be of several types."""
+    assert bound.types is not None
+    masks = np.zeros(table.num_rows, dtype)
+    for name, term in bound.types:
+        bits = sum(1 << i for i, label in enumerate(bound.labels) if label.type == name)
+        if bits:
+            masks |= condition(term, table, source, filename).astype(dtype) * dtype.type(bits)
+    return masks
+
+
+def _holds(
+    term: Term, table: pa.Table, masks: Masks, label: int, source: str, filename: str
+) -> tuple[Masks, bool]:
+    """Return where a local predicate holds; if other rows overflow, ask only those of the label."""
+    try:
+        return condition(term, table, source, filename), True
+    except DataError as error:
+        if error.diagnostics[0].code != "overflow":
+            raise
+    own = np.flatnonzero(masks >> masks.dtype.type(label) & masks.dtype.type(1))
+    holds = np.zeros(table.num_rows, bool)
+    holds[own] = condition(term, table.take(pa.array(own)), source, filename)
+    return holds, False
+
+
+def _typed(column: Any, bits: Mapping[str, int], dtype: np.dtype[Any], name: str, place: Place) -> Masks:
+    """Return the masks of the values of a type column; no type has no bits."""
+    masks = np.zeros(len(column), dtype)
+    integer = pa.types.is_integer(
+        column.type.value_type if pa.types.is_dictionary(column.type) else column.type
+    )
+    if kind(column.type) not in ("text", "null") and not integer:
+        help = f"cast '{name}' to text in the data"
+        message = f"an event type is text or an integer: {told((name,), column)}"
+        raise place.error("wrong-type", message, help=help)
+    if pa.types.is_null(column.type):
+        return masks
+    start = 0
+    for chunk in column.chunks:
+        stop = start + len(chunk)
+        if pa.types.is_dictionary(chunk.type):
+            values, indices = chunk.dictionary, chunk.indices
+            names = [None if value is None else str(value) for value in values.to_pylist()]
+            lut = np.array([0 if name is None else bits.get(name, 0) for name in [*names, None]], dtype)
+        else:
+            lut, indices = _matched(chunk, bits, dtype)
+        _look_up(lut, indices, masks[start:stop])
+        start = stop
+    return masks
+
+
+def _matched(chunk: Any, bits: Mapping[str, int], dtype: np.dtype[Any]) -> tuple[Masks, pa.Array]:
+    """Return which of the pattern's types each row has, as indices into a table of masks."""
+    chunk = plain(chunk)
+    if kind(chunk.type) == "text":
+        names = list(bits)
+        values = pa.array(names, chunk.type)
+    else:
+        low, high = (-(2**63), 2**63) if chunk.type == pa.int64() else (0, 2**64)
+        names = [name for name in bits if _is_integer(name) and low <= int(name) < high]
+        values = pa.array([int(name) for name in names], pa.int64() if low else pa.uint64()).cast(chunk.type)
+    lut = np.array([*(bits[name] for name in names), 0], dtype)
+    return lut, pc.index_in(chunk, value_set=values)
+
+
+def _is_integer(name: str) -> bool:
+    """Tell whether a type's name is the text of an integer."""
+    return name.removeprefix("-").isdecimal() and str(int(name)) == name
+
+
+def _look_up(lut: Masks, indices: pa.Array, out: Masks) -> None:
+    """Write the masks of indices; NULL takes the last place of the table."""
+    rows = as_numpy(pc.fill_null(indices, len(lut) - 1) if indices.null_count else indices)
+    for start in range(0, len(rows), BLOCK):
+        np.take(lut, rows[start : start + BLOCK], out=out[start : start + BLOCK], mode="clip")
+
+
+# ---- values
+
+
+def _number(table: pa.Table, path: Path, place: Place, what: str) -> Any:
+    """Return a column of numbers in a plain type, or raise."""
+    found = find(table, path, place)
+    column = plain(found)
+    if kind(column.type) not in ("number", "null"):
+        help = "convert the column in the data" if kind(column.type) == "text" else None
+        raise place.error("wrong-type", f"{what} needs numbers, but {told(path, found)}", help=help)
+    return column.cast(pa.int64()) if pa.types.is_null(column.type) else column
+
+
+def sum_values(table: pa.Table, path: Path, source: str = "", filename: str = "query") -> Floats:
+    """Return a column of numbers as float64, NaN for NULL.
+
+    >>> sum_values(pa.table({"x": [1, None]}), ("x",))
+    array([ 1., nan])
+    """
+    return doubles(_number(table, path, Place(source, filename), "a sum"))
+
+
+def exact_values(
+    table: pa.Table, path: Path, source: str = "", filename: str = "query"
+) -> tuple[np.ndarray[Any, np.dtype[np.int64]], Fraction]:
+    """Return integers and a scale whose product is each value exactly; the least int64 is NULL.
+
+    >>> exact_values(pa.table({"x": [0.5, 3.0, None]}), ("x",))
+    (array([                   1,                    6, -9223372036854775808]), Fraction(1, 2))
+    """
+    place = Place(source, filename)
+    column = _number(table, path, place, "a sum")
+    if column.type == pa.float64():
+        result = _exact_floats(doubles(column))
+    elif pa.types.is_decimal(column.type):
+        result = _exact_decimals(column)
+    else:
+        ends = bounds(column)
+        filled = as_numpy(pc.fill_null(column, NULL))
+        result = None if ends is not None and ends[0] == NULL else (filled, Fraction(1))
+    if result is None:
+        message = f"the values of '{'.'.join(path)}' do not fit 64-bit integers with one scale"
+        help = "use double mode, or round the column in the data"
+        raise place.error("not-exact", message, help=help, notes=[told(path, find(table, path, place))])
+    return result
+
+
+def _exact_floats(values: Floats) -> tuple[np.ndarray[Any, np.dtype[np.int64]], Fraction] | None:
+    """Return floats as integers times a power of two, or None where 63 bits do not do."""
+    null = np.isnan(values)
+    if np.isinf(values).any():
+        return None
+    mantissa, exponent = np.frexp(np.where(null, 0, values))
+    whole = (mantissa * 2.0**53).astype(np.int64)
+    least = whole & -whole  # the lowest set bit, a power of two
+    zeros = np.where(whole == 0, 0, np.frexp(least.astype(np.float64))[1] - 1)
+    some = whole != 0
+    low = int((exponent - 53 + zeros)[some].min()) if some.any() else 0
+    if some.any() and int(exponent[some].max()) - low > 62:
+        return None
+    shift = np.where(some, exponent - 53 + zeros - low, 0).astype(np.int64)
+    result = (whole >> zeros.astype(np.int64)) << shift
+    result[null] = NULL
+    return result, Fraction(2) ** low
+
+
+def _exact_decimals(column: Any) -> tuple[np.ndarray[Any, np.dtype[np.int64]], Fraction] | None:
+    """Return decimals without their point, or None where one is beyond int64."""
+    scale = column.type.scale
+    whole = column.type.precision
+    try:
+        bare = [chunk.cast(pa.decimal128(min(whole, 38), scale)) for chunk in column.chunks]
+    except pa.ArrowInvalid:
+        return None
+    parts = []
+    for chunk in bare:
+        words = np.frombuffer(chunk.buffers()[1], np.int64)[2 * chunk.offset :][: 2 * len(chunk)]
+        low, high = words[0::2].copy(), words[1::2]
+        null = as_numpy(chunk.is_null())
+        if ((high != low >> 63) | (low == NULL))[~null].any():
+            return None
+        low[null] = NULL
+        parts.append(low)
+    return np.concatenate([np.zeros(0, np.int64), *parts]), Fraction(10) ** -scale
+
+
+def low_values(
+    table: pa.Table, path: Path, maximum: bool, source: str = "", filename: str = "query"
+) -> tuple[Floats, Callable[[Floats], pa.Array]]:
+    """Return float64 keys whose least is the MIN (or MAX), and the way back from keys to values; NaN is NULL.
+
+    >>> keys, back = low_values(pa.table({"name": ["b", "a", None]}), ("name",), maximum=True)
+    >>> back(np.array([keys[0], np.nan])).to_pylist()
+    ['b', None]
+    """
+    place = Place(source, filename)
+    found = find(table, path, place)
+    column = plain(found)
+    word = kind(column.type)
+    if word == "other":
+        raise place.error("wrong-type", f"values cannot be ordered: {told(path, found)}")
+    type = compare.decoded_type(found.type)
+    sign = -1.0 if maximum else 1.0
+    if pa.types.is_null(column.type):
+        return np.full(len(column), math.nan), lambda keys: pa.nulls(len(keys), type)
+    if column.type == pa.float64():
+        return sign * doubles(column), lambda keys: _nullable(sign * keys, pa.float64()).cast(type)
+    if word in ("binary", "text") or pa.types.is_decimal(column.type):
+        keys, values = compare.ranked(column)
+        values = values.cast(type) if values.type != type else values
+        return sign * keys, lambda keys: values.take(_nullable(sign * keys, pa.int64()))
+    if word == "boolean":
+        flags = doubles(column.cast(pa.int8()))
+        return sign * flags, lambda keys: _nullable(sign * keys, pa.int64()).cast(pa.bool_())
+    return _low_integers(integers(column), column.type, type, sign)
+
+
+def _low_integers(
+    column: Any, plain_type: pa.DataType, type: pa.DataType, sign: float
+) -> tuple[Floats, Callable[[Floats], pa.Array]]:
+    """Return keys of int64 values: themselves, or less their least, or ranks, whatever is exact."""
+    low, high = bounds(column) or (0, 0)
+    base = 0 if low >= -EXACT and high <= EXACT else low
+    back = np.zeros(0, np.int64)
+    if high - base <= EXACT:
+        keys = doubles(pc.subtract(column, base))
+    else:
+        keys, values = compare.ranked(column)
+        back = as_numpy(values)
+
+    def restore(found: Floats) -> pa.Array:
+        whole = _nullable(sign * found, pa.int64())
+        whole = pa.array(back).take(whole) if len(back) else pc.add(whole, base)
+        if pa.types.is_date32(plain_type) or pa.types.is_time32(plain_type):
+            whole = whole.cast(pa.int32())
+        return whole.cast(plain_type).cast(type)
+
+    return sign * keys, restore
+
+
+def _nullable(keys: Floats, type: pa.DataType) -> pa.Array:
+    """Return numbers with NULL for NaN."""
+    return pa.array(keys, from_pandas=True).cast(type)

@@ -1,0 +1,206 @@
+"""The time column as numbers, and windows in its unit."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from sparkleene.engine.fields import Place, as_numpy, bounds, find, integers, plain, told
+from sparkleene.errors import suggest
+from sparkleene.language.ast import NOWHERE
+from sparkleene.language.bound import Window
+
+Numbers = np.ndarray[Any, Any]
+
+TICKS_PER_MS = {
+    "nanoseconds": Fraction(1_000_000),
+    "microseconds": Fraction(1_000),
+    "milliseconds": Fraction(1),
+    "seconds": Fraction(1, 1_000),
+    "minutes": Fraction(1, 60_000),
+    "hours": Fraction(1, 3_600_000),
+    "days": Fraction(1, 86_400_000),
+}
+_ARROW_UNITS = {"s": "seconds", "ms": "milliseconds", "us": "microseconds", "ns": "nanoseconds"}
+
+
+@dataclass(frozen=True, slots=True)
+class Time:
+    """The times of all rows, and how to write times of that kind.
+
+    `values` are int64 (timestamps, dates and durations in their unit, integers) or float64; `type` is that of
+    the window columns: the column's own, int64 for integers of any width, float64 for floats;
+    `ticks_per_ms` is how many of its units a millisecond is, None for a number that counts nobody knows what.
+    """
+
+    values: Numbers
+    type: pa.DataType
+    ticks_per_ms: Fraction | None
+
+    @property
+    def clock(self) -> bool:
+        """Whether the column is a time of itself, not a number."""
+        return not (pa.types.is_integer(self.type) or pa.types.is_floating(self.type))
+
+    def to_array(self, values: Sequence[int | float | Fraction] | Numbers) -> pa.Array:
+        """Return times, in the unit of `values`, as an array of the column's type.
+
+        >>> Time(np.zeros(0, np.int64), pa.timestamp("s"), None).to_array([Fraction(60)])[0].as_py()
+        datetime.datetime(1970, 1, 1, 0, 1)
+        """
+        if pa.types.is_floating(self.type):
+            return pa.array(np.array([float(value) for value in values], np.float64))
+        if isinstance(values, np.ndarray) and values.dtype.kind in "iu":
+            numbers = values.astype(np.int64, copy=False)
+        else:
+            whole = [int(value) for value in values]
+            if any(one != other for one, other in zip(whole, values, strict=True)):
+                raise ValueError("times of an integer column are integers")
+            numbers = np.array(whole, np.int64)
+        array = pa.array(numbers)
+        return (array.cast(pa.int32()) if pa.types.is_date32(self.type) else array).cast(self.type)
+
+
+def time_column(
+    table: pa.Table, name: str, time_unit: str | None = None, source: str = "", filename: str = "query"
+) -> Time:
+    """Return the times of a table's rows.
+
+    >>> time_column(pa.table({"t": [1, 2]}), "t", "seconds").ticks_per_ms
+    Fraction(1, 1000)
+    """
+    place = Place(source, filename)
+    path = tuple([name])
+    column = find(table, path, place)
+    if pa.types.is_dictionary(column.type) and not pa.types.is_string(column.type.value_type):
+        column = plain(column)
+    type = column.type
+    if time_unit is not None and time_unit not in TICKS_PER_MS:
+        help = suggest(time_unit, TICKS_PER_MS)
+        note = f"the units are {', '.join(TICKS_PER_MS)}"
+        raise place.mistake("unknown-time-unit", f"unknown time unit '{time_unit}'", help=help, notes=[note])
+    if pa.types.is_floating(type):
+        return _float_time(column, name, time_unit, place)
+    ticks = None if time_unit is None else TICKS_PER_MS[time_unit]
+    if pa.types.is_integer(type):
+        _no_nulls(column, name, place)
+        column = plain(column)
+        if pa.types.is_decimal(column.type):
+            message = f"times in '{name}' are beyond the range of int64"
+            raise place.error("overflow", message, notes=[told(path, column)])
+        return Time(as_numpy(column), pa.int64(), ticks)
+    if pa.types.is_timestamp(type) or pa.types.is_duration(type):
+        unit = _ARROW_UNITS[type.unit]
+    elif pa.types.is_date(type):
+        unit = "days" if pa.types.is_date32(type) else "milliseconds"
+    else:
+        help = f"cast '{name}' to a timestamp or to a number in the data"
+        raise place.error("wrong-type", f"a time cannot be read: {told(path, column)}", help=help)
+    if time_unit is not None:
+        message = f"a time unit is for number columns: {told(path, column)}"
+        raise place.mistake("time-unit-given", message, help="leave the time unit out")
+    _no_nulls(column, name, place)
+    return Time(as_numpy(integers(column)), type, TICKS_PER_MS[unit])
+
+
+def _float_time(column: Any, name: str, time_unit: str | None, place: Place) -> Time:
+    """Return times that are floats, all finite."""
+    _no_nulls(column, name, place)
+    values = as_numpy(column.cast(pa.float64()))
+    bad = ~np.isfinite(values)
+    if bad.any():
+        row = int(np.argmax(bad))
+        help = "drop such rows, or give them a time"
+        message = f"the time '{name}' is {values[row]} in row {row}"
+        raise place.error("nan-time", message, help=help, notes=[_ROWS])
+    return Time(values, pa.float64(), None if time_unit is None else TICKS_PER_MS[time_unit])
+
+
+_ROWS = "rows are counted from 0"
+
+
+def _no_nulls(column: Any, name: str, place: Place) -> None:
+    """Raise if a row has no time."""
+    if column.null_count:
+        row = int(np.argmax(as_numpy(column.is_null())))
+        help = "drop such rows, or give them a time"
+        notes = [_ROWS, f"{column.null_count} rows have no time"]
+        raise place.error("null-time", f"the time '{name}' is NULL in row {row}", help=help, notes=notes)
+
+
+# ---- windows
+
+
+def window_units(
+    window: Window, time: Time, source: str = "", filename: str = "query"
+) -> tuple[Fraction, Fraction | None, Time]:
+    """Return a window's size and slide in the unit of the times, and the times, in a finer unit where needed.
+
+    A window in events is returned as it is.
+
+    >>> time = Time(np.array([1, 2]), pa.timestamp("s"), Fraction(1, 1000))
+    >>> size, slide, finer = window_units(Window(Fraction(1500), None, "milliseconds"), time)
+    >>> size, finer.values, finer.type
+    (Fraction(1500, 1), array([1000, 2000]), TimestampType(timestamp[ms]))
+    """
+    if window.unit == "events":
+        return window.size, window.slide, time
+    place = Place(source, filename)
+    if window.unit == "time":
+        if time.clock:
+            message = f"the time column is {time.type}, so the window needs a unit"
+            raise place.mistake("unit-needed", message, window.span, "write for example WITHIN 10 minutes")
+        factor = Fraction(1)
+    elif time.ticks_per_ms is None:
+        raise place.mistake(
+            "unit-unknown",
+            "the window has a unit, but the time column is a number and nobody said what it counts",
+            window.span,
+            "pass time_unit, for example 'seconds', or write the window without a unit",
+        )
+    else:
+        factor = time.ticks_per_ms
+    if _whole(window, factor) or pa.types.is_floating(time.type):
+        return window.size * factor, _times(window.slide, factor), time
+    if not time.clock:
+        raise place.mistake(
+            "window-not-integer",
+            "the times are integers, and the window is not a whole number of their unit",
+            window.span,
+            "choose a longer window, or convert the time column to a finer unit or to double",
+        )
+    for unit, name in _ARROW_UNITS.items():
+        finer = TICKS_PER_MS[name]
+        if finer > factor and _whole(window, finer):
+            return window.size * finer, _times(window.slide, finer), _refined(time, unit, place)
+    message = "the window is not a whole number of nanoseconds"
+    raise place.mistake("window-not-integer", message, window.span)
+
+
+def _times(slide: Fraction | None, factor: Fraction) -> Fraction | None:
+    """Return a slide in another unit."""
+    return None if slide is None else slide * factor
+
+
+def _whole(window: Window, factor: Fraction) -> bool:
+    """Tell whether size and slide are integers in a unit."""
+    return all((length * factor).denominator == 1 for length in (window.size, window.slide or Fraction(0)))
+
+
+def _refined(time: Time, unit: str, place: Place) -> Time:
+    """Return times in a finer unit; dates become timestamps."""
+    assert time.ticks_per_ms is not None
+    ticks = TICKS_PER_MS[_ARROW_UNITS[unit]]
+    factor = int(ticks / time.ticks_per_ms)
+    ends = bounds(pa.array(time.values))
+    if ends is not None and not (ends[0] * factor >= -(2**63) and ends[1] * factor < 2**63):
+        message = f"the window needs times in {_ARROW_UNITS[unit]}, and some are beyond the range of int64"
+        raise place.error("overflow", message, NOWHERE, "choose a window of whole units of the time column")
+    make = pa.duration if pa.types.is_duration(time.type) else pa.timestamp
+    type = make(unit) if getattr(time.type, "tz", None) is None else make(unit, time.type.tz)
+    return Time(time.values * factor, type, ticks)
