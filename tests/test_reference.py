@@ -6,9 +6,13 @@ import math
 import re
 from dataclasses import replace
 from fractions import Fraction
+from itertools import combinations, product
 
 import pytest
+from hypothesis import HealthCheck, given, settings
+from tests.conformance.strategies import LEAVES, Case, case, positive_patterns, show
 
+from sparkleene.language.ast import Atom, Or, Pattern, Repeat, Seq
 from sparkleene.language.bind import bind
 from sparkleene.language.bound import Bound, Call, Field, Literal_
 from sparkleene.language.parser import parse
@@ -248,7 +252,7 @@ def test_window_offset() -> None:
         ("SEQ(A?, B)", "B3", "WHERE [A.k]", ANY, []),  # no value, no sub-stream
         ("SEQ(A, B)", "A1k1 B2k3 B3k4", "GROUP-BY A.k, B.k", ANY, [(1, 3, 1), (1, 4, 1)]),  # all combinations
         ("SEQ(A, B)", "A1k1 B2k1 A3k2 B4k1", "WHERE A.k = B.k", ANY, [(2,)]),  # a1 b2, a1 b4
-        ("SEQ(A p, A q)", "A1k1 A2k2", "GROUP-BY p.k", ANY, [(1, 1)]),  # a2 may be y where k is 1
+        ("SEQ(A p, A q)", "A1k1 A2k2", "GROUP-BY p.k", ANY, [(1, 1)]),  # a2 may be q where k is 1
         ("SEQ(A, NOT C, B)", "A1k1 C2k2 B3k1", "WHERE [k]", ANY, [(1,)]),  # c2 is in another sub-stream
         (
             "A+",
@@ -348,3 +352,43 @@ def test_types_by_predicates() -> None:
 def test_without_types_every_row_fits() -> None:
     # all pairs of three rows
     assert count("SEQ(A, B)", "Z1 Z2 Z3", type=None) == 3
+
+
+def regular(pattern: Pattern) -> str:
+    """Return the pattern as a regular expression over labels, each one letter."""
+    match pattern:
+        case Atom():
+            return pattern.label
+        case Seq():
+            return "".join(map(regular, pattern.parts))
+        case Or():
+            return f"(?:{'|'.join(map(regular, pattern.options))})"
+        case Repeat(low=low, high=high):
+            return f"(?:{regular(pattern.pattern)}){{{low},{'' if high is None else high}}}"
+    raise AssertionError(pattern)
+
+
+@settings(max_examples=60, deadline=None)
+@given(positive_patterns(LEAVES))
+def test_words_are_those_of_a_regular_expression(pattern: Pattern) -> None:
+    # all subsequences in all labellings, each word asked of another matcher
+    query, events = bound(show(pattern)), stream("A1 B2 A3 C3 A4 B5")
+    accepts = re.compile(regular(pattern)).fullmatch
+    expected = set()
+    for size in range(1, len(events) + 1):
+        for chosen in combinations(range(len(events)), size):
+            if len({events[i]["time"] for i in chosen}) == size:
+                carried = [[e.name for e in query.labels if e.type == events[i]["type"]] for i in chosen]
+                words = (word for word in product(*carried) if accepts("".join(word)))
+                expected |= {tuple(zip(chosen, word, strict=True)) for word in words}
+    found = [tuple((event.position, label) for event, label in trend) for *_, trend in trends(query, events)]
+    assert len(found) == len(expected)
+    assert set(found) == expected
+
+
+@settings(max_examples=100, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@given(case())
+def test_every_match_is_counted_in_one_row(drawn: Case) -> None:
+    options = {"type": drawn.type, "tiebreak": drawn.tiebreak, "offset": drawn.offset}
+    found = list(trends(drawn.bound(), drawn.rows, **options))  # type: ignore[arg-type]
+    assert sum(row["n"] for row in drawn.expected()) == len(found)  # type: ignore[misc]
