@@ -1,0 +1,204 @@
+"""What the kernels for adjacent predicates share: flattened transitions, moves, and small steps on vectors."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import numba as nb
+import numpy as np
+
+from .numbers import add, nonzero, null, times
+from .program import EQ, GE, GT, LE, LT, NEXT, Array, Program
+
+_BIT = np.uint64(1)
+_NONE = np.uint64(0)
+
+
+def compiled(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Compile a kernel or a helper of kernels."""
+    return nb.njit(nogil=True, cache=True, error_model="numpy")(function)  # type: ignore[no-any-return]
+
+
+class Actions(NamedTuple):
+    """Transitions by symbol: those of symbol y are off[y]:off[y+1], together by (label, destination).
+
+    `last` marks the last of such a group: the group's sum picks up the event and goes to the destination.
+    """
+
+    off: Array
+    label: Array
+    src: Array
+    dst: Array
+    pair: Array
+    last: Array
+    stored: Array  # bool[states]: entries are kept one by one
+
+
+@compiled
+def has(mask: Any, label: Any) -> bool:
+    """Tell whether a label is in a mask."""
+    return (mask >> np.uint64(label)) & _BIT != _NONE  # type: ignore[no-any-return]
+
+
+@compiled
+def stored_states(program: Program) -> Array:
+    """Mark states with a predicated transition out of them, or that move into such (never the start)."""
+    stored = np.zeros(program.states, np.bool_)
+    for t in range(len(program.src)):
+        if program.pair[t] >= 0:
+            stored[program.src[t]] = True
+    changed = True
+    while changed:
+        changed = False
+        for s in range(1, program.states):
+            if stored[s]:
+                continue
+            for y in range(program.keep.shape[0]):
+                t = program.keep[y, s]
+                if t >= 0 and stored[t]:
+                    stored[s] = changed = True
+            if program.mode == NEXT:
+                for label in range(program.leave.shape[0]):
+                    t = program.leave[label, s]
+                    if t >= 0 and stored[t]:
+                        stored[s] = changed = True
+    return stored
+
+
+@compiled
+def actions(program: Program) -> Actions:
+    """Flatten the transitions of every symbol."""
+    symbols, labels = len(program.labels), len(program.off) - 1
+    off = np.zeros(symbols + 1, np.int64)
+    for y in range(symbols):
+        count = 0
+        for label in range(labels):
+            if has(program.labels[y], label):
+                count += program.off[label + 1] - program.off[label]
+        off[y + 1] = off[y] + count
+    at = np.empty((4, off[symbols]), np.int64)
+    last = np.zeros(off[symbols], np.bool_)
+    k = 0
+    for y in range(symbols):
+        for label in range(labels):
+            if not has(program.labels[y], label):
+                continue
+            for d in range(program.states):
+                before = k
+                for t in range(program.off[label], program.off[label + 1]):
+                    if program.dst[t] == d:
+                        at[0, k], at[1, k], at[2, k], at[3, k] = label, program.src[t], d, program.pair[t]
+                        k += 1
+                if k > before:
+                    last[k - 1] = True
+    stored = stored_states(program)
+    return Actions(off, at[0].copy(), at[1].copy(), at[2].copy(), at[3].copy(), last, stored)
+
+
+
+@compiled
+def leads(program: Program, label: int, state: int) -> bool:
+    """Tell whether a label has a transition out of a state."""
+    for t in range(program.off[label], program.off[label + 1]):  # noqa: SIM110
+        if program.src[t] == state:
+            return True
+    return False
+
+
+@compiled
+def symbol_of(labels: Array, mask: Any) -> int:
+    """Find the symbol of a mask."""
+    a, b = 0, len(labels) - 1
+    while a < b:
+        m = (a + b) >> 1
+        if labels[m] < mask:
+            a = m + 1
+        else:
+            b = m
+    return a
+
+
+@compiled
+def tick_symbol(labels: Array, symbol: Array, i: int, j: int) -> int:
+    """Find the symbol of the union of a tick's masks."""
+    mask = _NONE
+    same = True
+    for e in range(i, j):
+        mask |= labels[symbol[e]]
+        same &= symbol[e] == symbol[i]
+    return np.int64(symbol[i]) if same else symbol_of(labels, mask)  # type: ignore[return-value]
+
+
+@compiled
+def compare(op: int, x: float, y: float) -> bool:
+    """Compare two doubles; NaN on a side is never true."""
+    if op == LT:
+        return x < y
+    if op == LE:
+        return x <= y
+    if op == GT:
+        return x > y
+    if op == GE:
+        return x >= y
+    if op == EQ:
+        return x == y
+    return x < y or x > y
+
+
+@compiled
+def blank(value: Array) -> bool:
+    """Tell whether a vector holds nothing."""
+    for w in range(len(value)):  # noqa: SIM110
+        if nonzero(value[w]):
+            return False
+    return True
+
+
+@compiled
+def pick_up(
+    value: Array, low: Array, label: int, e: int, sum_labels: Array, sums: Array, low_labels: Array,
+    lows: Array, mod: Array,
+) -> None:
+    """Let the partial trends of a vector take in an event."""
+    columns = len(mod)
+    for i in range(len(sum_labels)):
+        if has(sum_labels[i], label):
+            x = sums[i, e]
+            if not null(x):
+                base = (1 + i) * columns
+                for c in range(columns):
+                    value[base + c] = add(value[base + c], times(value[c], x, mod[c]), mod[c])
+    for i in range(len(low_labels)):
+        if has(low_labels[i], label):
+            x = lows[i, e]
+            if x < low[i]:
+                low[i] = x
+
+
+@compiled
+def put(into: Array, into_low: Array, i: int, value: Array, low: Array, j: int, mod: Array) -> None:
+    """Add row j of one table of vectors to row i of another."""
+    columns = len(mod)
+    for w in range(value.shape[1]):
+        into[i, w] = add(into[i, w], value[j, w], mod[w % columns])
+    for m in range(low.shape[1]):
+        into_low[i, m] = min(into_low[i, m], low[j, m])
+
+
+@compiled
+def clear(value: Array, low: Array, i: int) -> None:
+    """Empty row i of a table of vectors."""
+    for w in range(value.shape[1]):
+        value[i, w] = 0
+    for m in range(low.shape[1]):
+        low[i, m] = np.inf
+
+
+@compiled
+def start(value: Array, low: Array, one: Array) -> None:
+    """Empty all states, then put the empty trend into the start."""
+    for s in range(value.shape[0]):
+        clear(value, low, s)
+    for c in range(len(one)):
+        value[0, c] = one[c]
