@@ -1,0 +1,239 @@
+"""Ranks of the two sides of comparisons within a stretch, so that order becomes small integers.
+
+A pair of comparisons is taken apart into disjoint *parts*, each a conjunction of equalities and at most two
+inequalities: `!=` becomes `<` or `>`. `>` is `<` over negated values, so that every part asks for a prefix.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from .common import compiled
+from .program import EQ, GE, GT, LE, LT, NE, Array, Predicates, Program
+
+SMALL = 40  # up to so many elements insertion sort is fastest
+WIDE = 1 << 14  # from so many elements wider digits pay
+
+
+class Parts(NamedTuple):
+    """Disjoint parts of the pairs; those of pair p are off[p]:off[p+1]."""
+
+    off: Array
+    equal_off: Array
+    equal: Array  # columns of equalities, those of part q are equal[equal_off[q]:equal_off[q+1]]
+    orders: Array  # number of inequalities
+    column: Array  # [parts, 2] of inequalities
+    sign: Array  # [parts, 2], -1.0 for > and >=
+    strict: Array  # [parts, 2]
+
+
+def shape(predicates: Predicates, pair: int) -> tuple[int, int] | None:
+    """Count inequalities and `!=` of a pair; None if it has code."""
+    if predicates.code_off[pair] != predicates.code_off[pair + 1]:
+        return None
+    ops = [int(op) for op in predicates.op[predicates.off[pair] : predicates.off[pair + 1]]]
+    return sum(op in (LT, LE, GT, GE) for op in ops), ops.count(NE)
+
+
+@compiled
+def parts(predicates: Predicates) -> Parts:
+    """Take all pairs apart."""
+    pairs = len(predicates.off) - 1
+    off = np.zeros(pairs + 1, np.int64)
+    equals = 0
+    for p in range(pairs):
+        different, same = 0, 0
+        for c in range(predicates.off[p], predicates.off[p + 1]):
+            different += predicates.op[c] == NE
+            same += predicates.op[c] == EQ
+        off[p + 1] = off[p] + (1 << different)
+        equals += same << different
+    count = off[pairs]
+    equal_off, equal = np.zeros(count + 1, np.int64), np.zeros(equals, np.int64)
+    orders, column = np.zeros(count, np.int64), np.zeros((count, 2), np.int64)
+    sign, strict = np.ones((count, 2)), np.zeros((count, 2), np.bool_)
+    k = 0
+    for p in range(pairs):
+        for q in range(off[p], off[p + 1]):
+            choice = q - off[p]
+            for c in range(predicates.off[p], predicates.off[p + 1]):
+                op = predicates.op[c]
+                if op == EQ:
+                    equal[k] = c
+                    k += 1
+                    continue
+                if op == NE:
+                    op = GT if choice & 1 else LT
+                    choice >>= 1
+                n = orders[q]
+                if n < 2:  # pairs with more are not for those who use parts
+                    column[q, n], strict[q, n] = c, op in (LT, GT)
+                    sign[q, n] = 1.0 if op in (LT, LE) else -1.0
+                orders[q] = n + 1
+            equal_off[q + 1] = k
+    return Parts(off, equal_off, equal, orders, column, sign, strict)
+
+
+@compiled
+def roles(program: Program, pairs: int) -> Array:
+    """Say per pair and symbol whether an event can be the previous one (1), the new one (2), or both (3)."""
+    into = np.zeros(program.states, np.uint64)
+    for label in range(len(program.off) - 1):
+        for t in range(program.off[label], program.off[label + 1]):
+            into[program.dst[t]] |= np.uint64(1) << np.uint64(label)
+    for _ in range(program.states):
+        for y in range(program.keep.shape[0]):
+            for s in range(program.states):
+                if program.keep[y, s] >= 0:
+                    into[program.keep[y, s]] |= into[s]
+    role = np.zeros((pairs, len(program.labels)), np.int64)
+    for label in range(len(program.off) - 1):
+        for t in range(program.off[label], program.off[label + 1]):
+            p = program.pair[t]
+            if p >= 0:
+                for y in range(len(program.labels)):
+                    if program.labels[y] & into[program.src[t]]:
+                        role[p, y] |= 1
+                    if program.labels[y] & (np.uint64(1) << np.uint64(label)):
+                        role[p, y] |= 2
+    return role
+
+
+class Work(NamedTuple):
+    """Room for sorting: keys and element numbers, twice, and digit counts."""
+
+    key: Array  # float64[2, n]
+    bits: Array  # the same as uint64
+    who: Array  # int32[2, n]
+    count: Array
+
+
+@compiled
+def work(n: int) -> Work:
+    """Allocate room for n elements."""
+    key = np.empty((2, n))
+    return Work(key, key.view(np.uint64), np.empty((2, n), np.int32), np.zeros((8, 2048), np.int64))
+
+
+@compiled
+def _insertion(key: Array, who: Array, n: int) -> None:
+    for j in range(1, n):
+        x, e = key[0, j], who[0, j]
+        i = j - 1
+        while i >= 0 and key[0, i] > x:
+            key[0, i + 1], who[0, i + 1] = key[0, i], who[0, i]
+            i -= 1
+        key[0, i + 1], who[0, i + 1] = x, e
+
+
+@compiled
+def sort(room: Work, n: int) -> None:
+    """Sort the first n (key, who) stably by key, none of them NaN."""
+    key, bits, who, count = room.key, room.bits, room.who, room.count
+    if n <= SMALL:
+        _insertion(key, who, n)
+        return
+    ordered = True
+    for j in range(1, n):
+        if key[0, j - 1] > key[0, j]:
+            ordered = False
+            break
+    if ordered:
+        return
+    digit = np.uint64(11 if n >= WIDE else 8)
+    passes = 6 if n >= WIDE else 8
+    mask = (np.uint64(1) << digit) - np.uint64(1)
+    top = np.uint64(1) << np.uint64(63)
+    for d in range(passes):
+        for b in range(np.int64(mask) + 1):
+            count[d, b] = 0
+    for j in range(n):
+        u = bits[0, j]
+        u = ~u if u & top else u | top
+        bits[0, j] = u
+        for d in range(passes):
+            count[d, u & mask] += 1
+            u >>= digit
+    here = 0
+    for d in range(passes):
+        shift = np.uint64(d) * digit
+        if count[d, (bits[here, 0] >> shift) & mask] == n:
+            continue
+        total = 0
+        for b in range(np.int64(mask) + 1):
+            c = count[d, b]
+            count[d, b] = total
+            total += c
+        there = 1 - here
+        for j in range(n):
+            u = bits[here, j]
+            b = np.int64((u >> shift) & mask)
+            to = count[d, b]
+            count[d, b] = to + 1
+            bits[there, to] = u
+            who[there, to] = who[here, j]
+        here = there
+    for j in range(n):
+        u = bits[here, j]
+        bits[0, j] = u ^ top if u & top else ~u
+    if here:
+        for j in range(n):
+            who[0, j] = who[1, j]
+
+
+@compiled
+def sort_elements(
+    part: Parts, q: int, order: int, role: Array, p: int, symbol: Array, f: Array, g: Array, lo: int, hi: int,
+    room: Work,
+) -> Any:
+    """Sort the events of a stretch that have a role in part q by its equalities, then by inequality `order`.
+
+    Fill who[0] with element numbers: i for row lo + i as the previous event, or as both if the return value's
+    second says that both sides are the same there; size + i as the new event. NaN has no place. Return the number of
+    elements, and whether the sides are the same.
+    """
+    key, who = room.key, room.who
+    size = hi - lo
+    first, last = part.equal_off[q], part.equal_off[q + 1]
+    ranked = part.orders[q] > order
+    c0, sign = part.column[q, order], part.sign[q, order]
+    same = True
+    for k in range(first - 1, last):
+        c = c0 if k < first else part.equal[k]
+        if k >= first or ranked:
+            for i in range(lo, hi):
+                if role[p, np.int64(symbol[i])] and f[c, i] != g[c, i] and not (f[c, i] != f[c, i] and g[c, i] != g[c, i]):
+                    same = False
+                    break
+    n = 0
+    for i in range(lo, hi):
+        r = role[p, np.int64(symbol[i])]
+        for side in range(2):
+            if side == 1 and same:
+                break
+            if same and not r or not same and not (r >> side) & 1:
+                continue
+            value = 0.0
+            known = True
+            for k in range(first, last):
+                c = part.equal[k]
+                x = f[c, i] if side == 0 else g[c, i]
+                known &= x == x
+            if ranked:
+                value = (f[c0, i] if side == 0 else g[c0, i]) * sign + 0.0
+                known &= value == value
+            if known:
+                key[0, n] = value
+                who[0, n] = i - lo + side * size
+                n += 1
+    if ranked:
+        sort(room, n)
+    for k in range(first, last):
+        c = part.equal[k]
+        for j in range(n):
+            e = who[0, j]
+            key[0, j] = (f[c, lo + e] if e < size else g[c, lo + e - size]) + 0.0
+        sort(room, n)
+    return n, same
