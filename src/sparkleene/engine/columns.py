@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from fractions import Fraction
 from typing import Any
 
@@ -20,8 +20,10 @@ from sparkleene.engine.fields import (
     bounds,
     doubles,
     find,
+    in_pieces,
     integers,
     kind,
+    owned,
     plain,
     told,
 )
@@ -47,9 +49,6 @@ Masks = np.ndarray[Any, Any]
 
 NULL = -(2**63)
 """The least int64 stands for NULL among exact values."""
-
-BLOCK = 1 << 16
-"""Rows that are looked up at once, so that numpy's 8-byte copy of the codes stays in the cache."""
 
 
 # ---- labels
@@ -125,7 +124,6 @@ def _holds(
 
 def _typed(column: Any, bits: Mapping[str, int], dtype: np.dtype[Any], name: str, place: Place) -> Masks:
     """Return the masks of the values of a type column; no type has no bits."""
-    masks = np.zeros(len(column), dtype)
     integer = pa.types.is_integer(
         column.type.value_type if pa.types.is_dictionary(column.type) else column.type
     )
@@ -134,33 +132,36 @@ def _typed(column: Any, bits: Mapping[str, int], dtype: np.dtype[Any], name: str
         message = f"an event type is text or an integer: {told((name,), column)}"
         raise place.error("wrong-type", message, help=help)
     if pa.types.is_null(column.type):
-        return masks
-    start = 0
+        return np.zeros(len(column), dtype)
+    if not pa.types.is_dictionary(column.type):
+        lut, indices = _matched(plain(column), bits, dtype)
+        return _look_up([(lut, chunk) for chunk in indices.chunks], dtype)
+    parts = []
     for chunk in column.chunks:
-        stop = start + len(chunk)
-        if pa.types.is_dictionary(chunk.type):
-            values, indices = chunk.dictionary, chunk.indices
-            names = [None if value is None else str(value) for value in values.to_pylist()]
-            lut = np.array([0 if name is None else bits.get(name, 0) for name in [*names, None]], dtype)
-        else:
-            lut, indices = _matched(chunk, bits, dtype)
-        _look_up(lut, indices, masks[start:stop])
-        start = stop
-    return masks
+        names = chunk.dictionary.to_pylist()
+        lut = np.array([0 if name is None else bits.get(str(name), 0) for name in names], dtype)
+        parts.append((lut, chunk.indices))
+    return _look_up(parts, dtype)
 
 
-def _matched(chunk: Any, bits: Mapping[str, int], dtype: np.dtype[Any]) -> tuple[Masks, pa.Array]:
-    """Return which of the pattern's types each row has, as indices into a table of masks."""
-    chunk = plain(chunk)
-    if kind(chunk.type) == "text":
+def _matched(column: Any, bits: Mapping[str, int], dtype: np.dtype[Any]) -> tuple[Masks, pa.ChunkedArray]:
+    """Return a table of masks, and for each row its place in it, NULL for none."""
+    if kind(column.type) == "text":
         names = list(bits)
-        values = pa.array(names, chunk.type)
+        values = pa.array(names, column.type)
     else:
-        low, high = (-(2**63), 2**63) if chunk.type == pa.int64() else (0, 2**64)
-        names = [name for name in bits if _is_integer(name) and low <= int(name) < high]
-        values = pa.array([int(name) for name in names], pa.int64() if low else pa.uint64()).cast(chunk.type)
-    lut = np.array([*(bits[name] for name in names), 0], dtype)
-    return lut, pc.index_in(chunk, value_set=values)
+        numbers = {int(name): name for name in bits if _is_integer(name)}
+        low, high = (-(2**63), 2**63) if column.type == pa.int64() else (0, 2**64)
+        ends = bounds(column) if low else None
+        if ends is not None and ends[1] - ends[0] < 1 << 16:
+            span = range(ends[0], ends[1] + 1)
+            lut = np.array([bits[numbers[value]] if value in numbers else 0 for value in span], dtype)
+            return lut, pc.subtract(column, ends[0])
+        inside = {value: name for value, name in numbers.items() if low <= value < high}
+        names = list(inside.values())
+        values = pa.array(inside, pa.int64() if low else pa.uint64()).cast(column.type)
+    lut = np.array([bits[name] for name in names], dtype)
+    return lut, in_pieces(lambda piece: pc.index_in(piece, value_set=values), column)
 
 
 def _is_integer(name: str) -> bool:
@@ -168,11 +169,15 @@ def _is_integer(name: str) -> bool:
     return name.removeprefix("-").isdecimal() and str(int(name)) == name
 
 
-def _look_up(lut: Masks, indices: pa.Array, out: Masks) -> None:
-    """Write the masks of indices; NULL takes the last place of the table."""
-    rows = as_numpy(pc.fill_null(indices, len(lut) - 1) if indices.null_count else indices)
-    for start in range(0, len(rows), BLOCK):
-        np.take(lut, rows[start : start + BLOCK], out=out[start : start + BLOCK], mode="clip")
+def _look_up(parts: Sequence[tuple[Masks, pa.Array]], dtype: np.dtype[Any]) -> Masks:
+    """Return the masks at indices into tables, 0 for NULL; Arrow takes at the speed of memory."""
+    masks = np.zeros(sum(len(indices) for _, indices in parts), dtype)
+    start = 0
+    for lut, indices in parts:
+        found = pc.take(pa.array(lut), indices, boundscheck=False)
+        masks[start : start + len(indices)] = as_numpy(pc.fill_null(found, 0) if found.null_count else found)
+        start += len(indices)
+    return masks
 
 
 # ---- values
@@ -276,7 +281,7 @@ def low_values(
     word = kind(column.type)
     if word == "other":
         raise place.error("wrong-type", f"values cannot be ordered: {told(path, found)}")
-    type = compare.decoded_type(found.type)
+    type = owned(found.type)
     sign = -1.0 if maximum else 1.0
     if pa.types.is_null(column.type):
         return np.full(len(column), math.nan), lambda keys: pa.nulls(len(keys), type)
@@ -284,7 +289,7 @@ def low_values(
         return sign * doubles(column), lambda keys: _nullable(sign * keys, pa.float64()).cast(type)
     if word in ("binary", "text") or pa.types.is_decimal(column.type):
         keys, values = compare.ranked(column)
-        values = values.cast(type) if values.type != type else values
+        values = values.cast(type)
         return sign * keys, lambda keys: values.take(_nullable(sign * keys, pa.int64()))
     if word == "boolean":
         flags = doubles(column.cast(pa.int8()))

@@ -12,7 +12,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from sparkleene.engine.fields import EXACT, as_numpy, bounds, decoded, doubles, integers, kind
+from sparkleene.engine.fields import EXACT, as_numpy, bounds, decoded, doubles, integers, kind, owned
 
 Value = Any
 Floats = np.ndarray[Any, np.dtype[np.float64]]
@@ -90,7 +90,7 @@ def align(left: Value, right: Value, fixed: tuple[bool, bool] = (False, False)) 
 
 def _align_text(left: Value, right: Value) -> tuple[Value, Value]:
     """Return text in one type; dictionaries stay beside a constant or beside the same type."""
-    a, b = decoded_type(left.type), decoded_type(right.type)
+    a, b = owned(left.type), owned(right.type)
     if isinstance(left, pa.Scalar):
         return left.cast(b), right
     if isinstance(right, pa.Scalar):
@@ -99,11 +99,6 @@ def _align_text(left: Value, right: Value) -> tuple[Value, Value]:
         return left, right
     left, right = decoded(left), decoded(right)
     return (left, right) if a == b else (left.cast(pa.large_string()), right.cast(pa.large_string()))
-
-
-def decoded_type(type: pa.DataType) -> pa.DataType:
-    """Return the type of a dictionary's values, any other type as it is."""
-    return type.value_type if pa.types.is_dictionary(type) else type
 
 
 def _align_numbers(left: Value, right: Value, fixed: tuple[bool, bool]) -> tuple[Value, Value]:
@@ -263,7 +258,7 @@ def ranked(column: Value) -> tuple[Floats, Value]:
     coded = column if pa.types.is_dictionary(column.type) else column.dictionary_encode()
     coded = coded.unify_dictionaries()
     if coded.num_chunks == 0:
-        return np.zeros(0), pa.array([], decoded_type(column.type))
+        return np.zeros(0), pa.array([], owned(column.type))
     values = coded.chunk(0).dictionary
     order = pc.array_sort_indices(values)
     place = as_numpy(pc.rank(values, tiebreaker="dense")).astype(np.float64) - 1

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any
 
@@ -127,9 +128,23 @@ def decoded(column: Column) -> Column:
     """
     if not pa.types.is_dictionary(column.type):
         return column
+    type = owned(column.type)
     if isinstance(column, pa.ChunkedArray):
-        return pa.chunked_array([c.dictionary.take(c.indices) for c in column.chunks], column.type.value_type)
-    return column.dictionary.take(column.indices)
+        return pa.chunked_array([c.dictionary.cast(type).take(c.indices) for c in column.chunks], type)
+    return column.dictionary.cast(type).take(column.indices)
+
+
+def owned(type: pa.DataType) -> pa.DataType:
+    """Return the type in which a column's values are given back: not encoded, and no views.
+
+    >>> owned(pa.dictionary(pa.int8(), pa.string())), owned(pa.string_view())
+    (DataType(string), DataType(large_string))
+    """
+    if pa.types.is_dictionary(type) or pa.types.is_run_end_encoded(type):
+        return owned(type.value_type)
+    if isinstance(type, pa.BaseExtensionType):
+        return owned(type.storage_type)
+    return {pa.string_view(): pa.large_string(), pa.binary_view(): pa.large_binary()}.get(type, type)
 
 
 def known(value: Any) -> Any:
@@ -200,11 +215,14 @@ def describe(type: pa.DataType) -> str:
 
 
 def sample(column: Column) -> str | None:
-    """Return a value of the column as shown to a person, or None if the first thousand rows are NULL."""
+    """Return a value of the column as shown to a person, None where a thousand rows are NULL."""
     values = decoded(column.slice(0, 1000)).drop_null()
     if not len(values):
         return None
-    text = repr(values[0].as_py()) if kind(values.type) == "text" else str(values[0])
+    try:
+        text = repr(values[0].as_py()) if kind(values.type) == "text" else str(values[0])
+    except (ValueError, OverflowError):  # a time that Python cannot show
+        return None
     return text if len(text) <= 60 else text[:57] + "..."
 
 
@@ -228,6 +246,28 @@ def as_numpy(column: Column) -> np.ndarray[Any, Any]:
             return np.asarray(column.to_numpy())
         column = column.chunk(0)
     return np.asarray(column.to_numpy(zero_copy_only=False))
+
+
+def joined(parts: Iterable[pa.Array]) -> np.ndarray[Any, Any]:
+    """Return Arrow arrays without NULL as one numpy array."""
+    arrays = [as_numpy(part) for part in parts]
+    return arrays[0] if len(arrays) == 1 else np.concatenate(arrays)
+
+
+PIECE = 1 << 20
+
+
+def in_pieces(function: Callable[[pa.Array], pa.Array], column: Column) -> pa.ChunkedArray:
+    """Apply a function to pieces of a column, on all cores; Arrow's kernels let other threads run."""
+    pieces = [
+        chunk.slice(start, PIECE)
+        for chunk in (column.chunks if isinstance(column, pa.ChunkedArray) else [column])
+        for start in range(0, len(chunk), PIECE)
+    ] or [pa.array([], column.type)]
+    if len(pieces) == 1:
+        return pa.chunked_array([function(pieces[0])])
+    with ThreadPoolExecutor(pa.cpu_count()) as pool:
+        return pa.chunked_array(list(pool.map(function, pieces)))
 
 
 def bounds(column: Column) -> tuple[int, int] | None:
