@@ -149,7 +149,7 @@ def vectors(
 @jit
 def collect(program: Program, field: Field, state: Array, low: Array, out: Array, out_low: Array) -> None:
     """Add up the states that hold results."""
-    columns = field.one.size
+    columns = state.shape[1] // (1 + program.sum_labels.size)
     for o in range(program.out_state.size):
         s, kind = program.out_state[o], program.out_class[o]
         for w in range(state.shape[1]):
@@ -220,6 +220,22 @@ def multiply(
 
 
 @jit
+def chain(program: Program, field: Field, matrices: Array, bounds: Array, out: Array) -> None:
+    """Write the counts of windows that were cut into stretches: window k is matrices bounds[k]:bounds[k+1]."""
+    states = program.states
+    state = np.zeros((states, 1), matrices.dtype)
+    swap = np.zeros((states, 1), matrices.dtype)
+    none = np.full((states, 0), np.inf)
+    for k in range(bounds.size - 1):
+        state[:] = 0
+        state[0, 0] = field.one[0]
+        for m in range(bounds[k], bounds[k + 1]):
+            multiply(matrices[m], none, state, none, field.mod, 1, swap, none)
+            state, swap = swap, state
+        collect(program, field, state, none, out[k], none)
+
+
+@jit
 def slide(
     program: Program,
     field: Field,
@@ -253,7 +269,7 @@ def slide(
     for s in range(states):
         back[s, s] = one
     for k in range(lo.size):
-        if lo[k] > top:  # nothing of the former window is left
+        if lo[k] >= top:  # nothing of the former window is left
             border = top = lo[k]
             back[:] = 0
             back_low[:] = np.inf
@@ -289,5 +305,6 @@ def slide(
             for s in range(states):
                 back[s, s] = one
         if lo[k] < border:
-            multiply(back, back_low, front[lo[k] - base], front_low[lo[k] - base], mod, 1, result, result_low)
+            at = lo[k] - base
+            multiply(back, back_low, front[at], front_low[at], mod, 1, result, result_low)
             collect(program, field, result, result_low, out[k], out_low[k])

@@ -15,6 +15,10 @@ from .numbers import add, nonzero
 from .program import ANY, Array, Events, Field, Predicates, Program
 from .ranks import Parts, Work, parts, roles, shape, sort_elements, work
 
+BLOCK = 16
+AHEAD = 32  # events to read ahead for
+FAR = 1 << 14  # cells from which reading ahead pays
+
 
 def supports(program: Program, predicates: Predicates) -> bool:
     """Tell whether this kernel can run a program."""
@@ -89,7 +93,7 @@ def rank_part(
                 fresh |= x != y
             if fresh:
                 segment[q, segments, 0], segment[q, segments, 1] = cells, places
-                cells += places
+                cells += places + places // BLOCK
                 places = 0
                 segments += 1
         end = j
@@ -135,36 +139,54 @@ def rank_part(
         j = end
     if n:
         segment[q, segments, 0], segment[q, segments, 1] = cells, places
-    return cells + places
+    return cells + places + places // BLOCK
 
 
 @compiled
-def insert(trees: Trees, s: int, i: int, value: Array, low: Array, row: int, mod: Array) -> None:
+def after(place: int, size: int) -> int:
+    """Return the cell after `place` on the way up from it, 0 at the end.
+
+    A segment of `size` places has blocks of BLOCK places, each a Fenwick tree of its own, and behind them a
+    Fenwick tree over whole blocks: what an update touches lies together and what is far away is small.
+    """
+    if place > size:
+        k = place - size
+        k += k & -k
+        return size + k if k <= size // BLOCK else 0
+    local = ((place - 1) & (BLOCK - 1)) + 1
+    local += local & -local
+    block = (place - 1) // BLOCK
+    if local <= BLOCK and block * BLOCK + local <= size:
+        return block * BLOCK + local
+    return size + block + 1 if block + 1 <= size // BLOCK else 0
+
+
+@compiled
+def insert(
+    slot: Array, base: Array, tree: Array, tree_low: Array, rank: Array, segment: Array, s: int, i: int,
+    value: Array, low: Array, row: int, mod: Array,
+) -> None:
     """Put row `row` of values into the trees of state s as an entry of event i."""
-    tree, tree_low, columns = trees.tree, trees.tree_low, len(mod)
-    for q in range(trees.slot.shape[1]):
-        slot = trees.slot[s, q]
-        place = np.int64(trees.rank[q, i, 1])
-        if slot < 0 or place == 0:
+    columns = len(mod)
+    for q in range(slot.shape[1]):
+        k = np.int64(rank[q, i, 1])
+        if slot[s, q] < 0 or k == 0:
             continue
-        seg = trees.rank[q, i, 0]
-        at = trees.base[slot] + trees.segment[q, seg, 0] - 1
-        size = np.int64(trees.segment[q, seg, 1])
-        if tree.shape[1] == 1:
-            while place <= size:
-                tree[at + place, 0] = add(tree[at + place, 0], value[row, 0], mod[0])
-                place += place & -place
+        seg = rank[q, i, 0]
+        at = base[slot[s, q]] + segment[q, seg, 0] - 1
+        size = np.int64(segment[q, seg, 1])
+        if tree.shape[1] + tree_low.shape[1] == 1:
+            x = value[row, 0]
+            while k:
+                tree[at + k, 0] = add(tree[at + k, 0], x, mod[0])
+                k = after(k, size)
         else:
-            k = place
-            while k <= size:
+            while k:
                 for w in range(tree.shape[1]):
                     tree[at + k, w] = add(tree[at + k, w], value[row, w], mod[w % columns])
-                k += k & -k
-        for m in range(tree_low.shape[1]):
-            k = np.int64(trees.rank[q, i, 1])
-            while k <= size:
-                tree_low[at + k, m] = min(tree_low[at + k, m], low[row, m])
-                k += k & -k
+                for m in range(tree_low.shape[1]):
+                    tree_low[at + k, m] = min(tree_low[at + k, m], low[row, m])
+                k = after(k, size)
 
 
 @compiled
@@ -179,11 +201,33 @@ def _erase(trees: Trees, s: int) -> None:
             if slot >= 0 and k > 0:
                 seg = trees.rank[q, i, 0]
                 at = trees.base[slot] + trees.segment[q, seg, 0] - 1
-                while k <= trees.segment[q, seg, 1]:
+                while k:
                     clear(trees.tree, trees.tree_low, at + k)
-                    k += k & -k
+                    k = after(k, np.int64(trees.segment[q, seg, 1]))
         node = trees.link[node]
     trees.first[s] = -1
+
+
+@compiled
+def _touch(slot: Array, base: Array, tree: Array, rank: Array, segment: Array, lo: int, hi: int) -> int:
+    """Read cells that events lo:hi will need: many misses of the cache at once cost little more than one."""
+    found = 0
+    for q in range(slot.shape[1]):
+        for s in range(slot.shape[0]):
+            if slot[s, q] < 0:
+                continue
+            for i in range(lo, hi):
+                seg, k = rank[q, i, 0], rank[q, i, 1]
+                if k:
+                    at = base[slot[s, q]] + segment[q, seg, 0] - 1
+                    found += nonzero(tree[at + k, 0])
+                    found += nonzero(tree[at + min(k | (BLOCK // 2), segment[q, seg, 1]), 0])
+                seg, k = rank[q, i, 2], rank[q, i, 3]
+                if k:
+                    at = base[slot[s, q]] + segment[q, seg, 0] - 1
+                    found += nonzero(tree[at + k, 0])
+                    found += nonzero(tree[at + segment[q, seg, 1] + k // BLOCK, 0])
+    return found
 
 
 @compiled
@@ -203,7 +247,10 @@ def _move(trees: Trees, s: int, t: int, stored: Array, mod: Array) -> None:
     head = node = trees.first[s]
     last = -1
     while node >= 0:
-        insert(trees, t, trees.owner[node], trees.entry, trees.entry_low, node, mod)
+        insert(
+            trees.slot, trees.base, trees.tree, trees.tree_low, trees.rank, trees.segment, t,
+            trees.owner[node], trees.entry, trees.entry_low, node, mod,
+        )  # fmt: skip
         last = node
         node = trees.link[node]
     _erase(trees, s)
@@ -216,8 +263,8 @@ def _move(trees: Trees, s: int, t: int, stored: Array, mod: Array) -> None:
 def _stretch(
     program: Program, act: Actions, part_off: Array, events: Events, mod: Array, trees: Trees, order: Array,
     tot: Array, tot_low: Array, new: Array, new_low: Array, new_at: Array, lo: int, hi: int,
-) -> None:
-    """Process one stretch."""
+) -> int:
+    """Process one stretch; what it returns means nothing but keeps reading ahead from being left out."""
     tick, symbol, sums, lows = events.tick, events.symbol, events.sums, events.lows
     a_off, a_label, a_src, a_dst, a_pair, a_last, stored = act
     slot, base, tree, tree_low, rank, segment = trees[:6]
@@ -226,18 +273,23 @@ def _stretch(
     single = width + low_width == 1
     buf, buf_low = np.zeros(width, tot.dtype), np.full(low_width, np.inf)
     labels, sum_labels, low_labels = program.labels, program.sum_labels, program.low_labels
-    entries = 0
-    i = lo
+    entries = found = 0
+    i = touched = lo
     while i < hi:
         j = i + 1
         while j < hi and tick[j] == tick[i]:
             j += 1
+        if i >= touched and len(tree) > FAR:
+            found += _touch(slot, base, tree, rank, segment, i - lo, min(i + AHEAD, hi) - lo)
+            touched = i + AHEAD
         fresh = 0
         for e in range(i, j):
             y = np.int64(symbol[e])
             for a in range(a_off[y], a_off[y + 1]):
                 s, p = a_src[a], a_pair[a]
-                if p < 0:
+                if p < 0 and single:
+                    buf[0] = add(buf[0], tot[s, 0], mod[0])
+                elif p < 0:
                     for w in range(width):
                         buf[w] = add(buf[w], tot[s, w], mod[w % columns])
                     for m in range(low_width):
@@ -247,23 +299,36 @@ def _stretch(
                         k = np.int64(rank[q, e - lo, 3])
                         if k == 0:
                             continue
-                        at = base[slot[s, q]] + segment[q, rank[q, e - lo, 2], 0] - 1
-                        if single:
-                            total = buf[0]
-                            while k > 0:
-                                total = add(total, tree[at + k, 0], mod[0])
-                                k &= k - 1
-                            buf[0] = total
-                        else:
-                            while k > 0:
-                                for w in range(width):
-                                    buf[w] = add(buf[w], tree[at + k, w], mod[w % columns])
-                                for m in range(low_width):
-                                    buf_low[m] = min(buf_low[m], tree_low[at + k, m])
-                                k &= k - 1
+                        seg = rank[q, e - lo, 2]
+                        at = base[slot[s, q]] + segment[q, seg, 0] - 1
+                        block = k // BLOCK
+                        k &= BLOCK - 1
+                        for _ in range(2):
+                            if single:
+                                total = buf[0]
+                                while k > 0:
+                                    total = add(total, tree[at + block * BLOCK + k, 0], mod[0])
+                                    k &= k - 1
+                                buf[0] = total
+                            else:
+                                while k > 0:
+                                    cell = at + block * BLOCK + k
+                                    for w in range(width):
+                                        buf[w] = add(buf[w], tree[cell, w], mod[w % columns])
+                                    for m in range(low_width):
+                                        buf_low[m] = min(buf_low[m], tree_low[cell, m])
+                                    k &= k - 1
+                            k, block = block, 0
+                            at += segment[q, seg, 1]
                 if not a_last[a]:
                     continue
-                if nonzero(buf[0]) or not blank(buf):
+                if single:
+                    if nonzero(buf[0]):
+                        new[fresh, 0] = buf[0]
+                        buf[0] = 0
+                        new_at[fresh, 0], new_at[fresh, 1] = a_dst[a], e - lo
+                        fresh += 1
+                elif not blank(buf):
                     pick_up(buf, buf_low, a_label[a], e, sum_labels, sums, low_labels, lows, mod)
                     for w in range(width):
                         new[fresh, w] = buf[w]
@@ -291,7 +356,9 @@ def _stretch(
             else:
                 put(tot, tot_low, d, new, new_low, k, mod)
             if stored[d]:
-                insert(trees, d, new_at[k, 1], new, new_low, k, mod)
+                insert(
+                    slot, base, tree, tree_low, rank, segment, d, new_at[k, 1], new, new_low, k, mod
+                )
                 if listed[d]:
                     for w in range(width):
                         entry[entries, w] = new[k, w]
@@ -301,6 +368,7 @@ def _stretch(
                     first[d] = entries
                     entries += 1
         i = j
+    return found
 
 
 @compiled
@@ -366,9 +434,10 @@ def run(
             listed[s] |= act.stored[s] and program.keep[y, s] != s
     nodes = size * spare if np.any(listed) else 0
     room = work(2 * size)
+    most = size + size // BLOCK
     trees = Trees(
-        slot, np.zeros(slots, np.int64), np.zeros((slots * size, width), one.dtype),
-        np.full((slots * size, lows), np.inf), np.zeros((count, size, 4), np.int32),
+        slot, np.zeros(slots, np.int64), np.zeros((slots * most, width), one.dtype),
+        np.full((slots * most, lows), np.inf), np.zeros((count, size, 4), np.int32),
         np.zeros((count, 2 * size, 2), np.int32), listed, np.full(states, -1, np.int64),
         np.zeros(nodes, np.int64), np.zeros(nodes, np.int64), np.zeros((nodes, width), one.dtype),
         np.full((nodes, lows), np.inf),

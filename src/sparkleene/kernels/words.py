@@ -50,7 +50,7 @@ def prepare(program: Program) -> Words:
     bits = max(1, int(program.labels.size - 1).bit_length())
     length = max(1, (TABLE.bit_length() - 1) // bits)
     kept, added = steps(program)
-    growth = float(np.log2((kept.sum(0).max(0) + added.sum(0).max(0)).sum() + 1.0))
+    growth = float(np.log2(1.0 + added.sum(1).max(initial=1.0)))
     zeros = ((0,) * program.states, (0,) * bits, (0,) * length)
     return Words(*zeros, kept, added, words(kept, added, bits, length), max(1, int(900 / growth)))
 

@@ -58,6 +58,7 @@ class Machine:
     outs: tuple[tuple[int, int], ...]  # states whose trends count at the window's end, with their class
     accepting: frozenset[int]
     negated: int  # mask of the labels inside NOT
+    momentary: bool = False  # finished trends count only at the tick at which they end
 
     @property
     def classes(self) -> int:
@@ -67,7 +68,8 @@ class Machine:
     @property
     def forgetful(self) -> bool:
         """Whether a tick can move or drop partial trends; if not, states only ever grow."""
-        return self.semantics != "skip-till-any-match" or any(p.guards for p in self.operands)
+        any_match = self.semantics == "skip-till-any-match"
+        return not any_match or self.momentary or any(p.guards for p in self.operands)
 
     def keep(self, union: int, extended: bool) -> list[int]:
         """Return where the partial trends of each state are after a tick with these labels, -1 for gone.
@@ -76,11 +78,16 @@ class Machine:
         """
         number = {state: i for i, state in enumerate(self.states)}
         drop = union if extended else 0
-        kept = (_keep(self.operands, self.semantics, state, union, drop) for state in self.states)
+        kept = (
+            None if self.momentary and state.final else _keep(self.operands, self.semantics, state, union, drop)
+            for state in self.states
+        )
         return [-1 if state is None else number[state] for state in kept]
 
     def leave(self, label: int) -> list[int]:
         """Return where the partial trends of each state go when an event extends them by a label."""
+        if self.semantics != "skip-till-next-match":
+            return list(range(len(self.states)))
         number = {state: i for i, state in enumerate(self.states)}
         out = []
         for state in self.states:
@@ -89,14 +96,14 @@ class Machine:
         return out
 
 
-def machine(bound: Bound) -> Machine:
-    """Build the machine of a bound query."""
+def machine(bound: Bound, momentary: bool = False) -> Machine:
+    """Build the machine of a bound query; a `momentary` one tells which trends end at the very last tick."""
     index = {label.name: i for i, label in enumerate(bound.labels)}
     parts = bound.pattern.operands if isinstance(bound.pattern, And) else (bound.pattern,)
     operands = tuple(positions(part, index) for part in parts)
     negated = sum(1 << i for i, label in enumerate(bound.labels) if label.negated)
     masks = [sum(1 << i for i in chosen) for chosen in _subsets(negated)]
-    simple = bound.semantics == "skip-till-any-match" and not any(p.guards for p in operands)
+    simple = bound.semantics == "skip-till-any-match" and not any(p.guards for p in operands) and not momentary
 
     start = State(tuple(View(frozenset({START}), _clocks(p, frozenset({START}))) for p in operands))
     number = {start: 0}
@@ -141,7 +148,15 @@ def machine(bound: Bound) -> Machine:
     else:
         outs = tuple((i, _class(state)) for i, state in enumerate(states) if state.final)
     return Machine(
-        bound.semantics, operands, states, tuple(label), tuple(transitions), outs, frozenset(accepting), negated
+        bound.semantics,
+        operands,
+        states,
+        tuple(label),
+        tuple(transitions),
+        outs,
+        frozenset(accepting),
+        negated,
+        momentary,
     )
 
 

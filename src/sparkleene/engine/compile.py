@@ -1,0 +1,273 @@
+"""From a plan and a stream to the arrays that kernels run: the program, its predicates, the events."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from sparkleene.engine import columns, expressions
+from sparkleene.engine.stream import Stream
+from sparkleene.errors import DataError, Diagnostic
+from sparkleene.kernels import order, scan
+from sparkleene.kernels.program import Events, Predicates, Program
+from sparkleene.language.bound import Call, Literal_, Output, Term
+from sparkleene.plan.machine import Machine, machine
+from sparkleene.plan.plan import Plan
+from sparkleene.plan.predicates import separate, sides
+
+Array = np.ndarray[Any, Any]
+MODES = {"skip-till-any-match": 0, "skip-till-next-match": 1, "contiguous": 2}
+OPERATORS = {"<": 0, "<=": 1, ">": 2, ">=": 3, "=": 4, "!=": 5}
+CODE = {"neg": scan.NEG, "+": scan.ADD, "-": scan.SUB, "*": scan.MUL, "/": scan.DIV, "%": scan.MOD,
+        "and": scan.AND, "or": scan.OR, "not": scan.NOT, "isnull": scan.ISNULL}  # fmt: skip
+CODE |= {op: scan.CODE_LT + number for op, number in OPERATORS.items()}
+
+
+@dataclass(frozen=True)
+class Total:
+    """A sum that the kernels carry along: of an attribute, or of ones (`path` empty or `present`)."""
+
+    labels: frozenset[int]
+    path: tuple[str, ...]
+    present: bool  # count the events that have the attribute instead of adding it up
+
+
+@dataclass(frozen=True)
+class Compiled:
+    """Everything a kernel is given, and how to read its results."""
+
+    program: Program
+    momentary: Program | None  # tells which trends end at the last tick, for windows per trigger
+    predicates: Predicates
+    events: Events
+    totals: tuple[Total, ...]
+    scales: tuple[Fraction, ...]  # of the exact values of the totals
+    lows: tuple[Callable[[Array], pa.Array], ...]  # from low keys back to values
+    outputs: tuple[tuple[Output, tuple[int, ...]], ...]  # with the totals or the low that each is made of
+    largest: float  # of the absolute attribute values
+    forks: bool  # whether one event or tick can make several partial trends of one (beyond skipping it)
+
+
+def compile(plan: Plan, table: pa.Table, stream: Stream, exact: bool, source: str, filename: str) -> Compiled:
+    """Build the arrays of a run."""
+    bound = plan.bound
+    totals: dict[Total, int] = {}
+    low_index: dict[tuple[frozenset[int], tuple[str, ...], bool], int] = {}
+    outputs: list[tuple[Output, tuple[int, ...]]] = []
+    for output in bound.outputs:
+        made_of: tuple[int, ...] = ()
+        if output.function in ("min", "max"):
+            low = (output.labels, output.path, output.function == "max")
+            made_of = (low_index.setdefault(low, len(low_index)),)
+        elif output.path:
+            wanted = [Total(output.labels, output.path, False)] * (output.function != "count")
+            wanted += [Total(output.labels, output.path, True)]
+            made_of = tuple(totals.setdefault(total, len(totals)) for total in wanted)
+        elif output.labels:
+            made_of = (totals.setdefault(Total(output.labels, (), True), len(totals)),)
+        outputs.append((output, made_of))
+
+    values, scales, largest = _sums(tuple(totals), table, stream, exact, source, filename)
+    back: list[Callable[[Array], pa.Array]] = []
+    lows = np.empty((len(low_index), len(stream.tick)))
+    for i, (_, path, maximum) in enumerate(low_index):
+        keys, to_values = columns.low_values(table, path, maximum, source, filename)
+        lows[i] = stream.take(keys)
+        back.append(to_values)
+
+    labels, symbol, tied = _symbols(plan, stream)
+    predicates, f, g = _Predicates(plan, table, stream, source, filename).build()
+    sum_labels = np.array([_bits(total.labels) for total in totals], np.uint64)
+    low_labels = np.array([_bits(of) for of, _, _ in low_index], np.uint64)
+    program = _program(plan, plan.machine, labels, sum_labels, low_labels)
+    momentary = None
+    if bound.window is not None and bound.window.slide is None:
+        none = np.zeros(0, np.uint64)
+        momentary = _program(plan, machine(bound, momentary=True), labels, none, none)
+    return Compiled(
+        program,
+        momentary,
+        predicates,
+        Events(stream.tick, symbol, values, lows, f, g),
+        tuple(totals),
+        scales,
+        tuple(back),
+        tuple(outputs),
+        largest,
+        tied or _forks(plan, labels),
+    )
+
+
+def _bits(labels: frozenset[int]) -> int:
+    return sum(1 << label for label in labels)
+
+
+def _sums(
+    totals: tuple[Total, ...], table: pa.Table, stream: Stream, exact: bool, source: str, filename: str
+) -> tuple[Array, tuple[Fraction, ...], float]:
+    """Return the values that the totals add up, per total; in exact mode as integers with a scale."""
+    dtype = np.int64 if exact else np.float64
+    values = np.ones((len(totals), len(stream.tick)), dtype)
+    scales = [Fraction(1)] * len(totals)
+    largest = 1.0
+    for i, total in enumerate(totals):
+        if not total.path:
+            continue
+        if exact:
+            column, scales[i] = columns.exact_values(table, total.path, source, filename)
+            absent = column == columns.NULL
+        else:
+            column = columns.sum_values(table, total.path, source, filename)
+            absent = np.isnan(column)
+        if total.present:
+            scales[i] = Fraction(1)
+            null: Any = columns.NULL if exact else np.nan
+            column = np.where(absent, null, dtype(1))
+        elif not absent.all():
+            largest = max(largest, float(np.abs(column[~absent].astype(np.float64)).max()))
+        values[i] = stream.take(column)
+    return values, tuple(scales), largest
+
+
+def _symbols(plan: Plan, stream: Stream) -> tuple[Array, Array, bool]:
+    """Number the label sets that rows and ticks have; return them ascending, the rows' numbers, and if ticks tie."""
+    count = len(plan.bound.labels)
+    tied = order.ties(stream.tick, stream.bounds)
+    if count <= 2:
+        return np.arange(1 << count, dtype=np.uint64), stream.mask, tied
+    if stream.mask.dtype == np.uint8:
+        found = np.flatnonzero(np.bincount(stream.mask, minlength=256))
+    else:
+        found = np.unique(stream.mask)
+    if tied:
+        found = np.union1d(found, order.unions(stream.tick, stream.mask, stream.bounds))
+    labels = np.union1d(found.astype(np.uint64), np.zeros(1, np.uint64))
+    kind = np.uint8 if labels.size <= 256 else np.uint16 if labels.size <= 65536 else np.int64
+    if stream.mask.dtype == np.uint8:
+        table = np.zeros(256, kind)
+        table[labels.astype(np.int64)] = np.arange(labels.size)
+        return labels, table[stream.mask], tied
+    return labels, np.searchsorted(labels, stream.mask.astype(np.uint64)).astype(kind), tied
+
+
+def _forks(plan: Plan, labels: Array) -> bool:
+    """Tell whether a row can extend one partial trend in two ways."""
+    final = {i for i, state in enumerate(plan.machine.states) if state.final}
+    out: dict[tuple[int, int], int] = {}
+    for source, label, target in plan.machine.transitions:
+        if target not in final:
+            out[source, label] = out.get((source, label), 0) + 1
+    for mask in labels.tolist():
+        ways: dict[int, int] = {}
+        for (source, label), count in out.items():
+            if mask >> label & 1:
+                ways[source] = ways.get(source, 0) + count
+        if any(count > 1 for count in ways.values()):
+            return True
+    return False
+
+
+def _program(plan: Plan, built: Machine, labels: Array, sum_labels: Array, low_labels: Array) -> Program:
+    count = len(plan.bound.labels)
+    transitions = sorted(built.transitions, key=lambda t: t[1])
+    off = np.searchsorted([label for _, label, _ in transitions], np.arange(count + 1)).astype(np.int64)
+    pair = [plan.pair_index.get((built.label[source], label), -1) for source, label, _ in transitions]
+    states = len(built.states)
+    keep = np.array([built.keep(int(mask), extended=not plan.pairs) for mask in labels.tolist()], np.int64)
+    return Program(
+        MODES[plan.bound.semantics],
+        states,
+        off,
+        np.array([source for source, _, _ in transitions], np.int64),
+        np.array([target for _, _, target in transitions], np.int64),
+        np.array(pair, np.int64),
+        keep.reshape(labels.size, states),
+        np.array([built.leave(label) for label in range(count)], np.int64).reshape(count, states),
+        labels,
+        np.array([state for state, _ in built.outs], np.int64),
+        np.array([kind for _, kind in built.outs], np.int64),
+        built.classes,
+        sum_labels,
+        low_labels,
+    )
+
+
+@dataclass
+class _Predicates:
+    """The sides of comparisons as columns, and what does not separate as stack code over more columns."""
+
+    plan: Plan
+    table: pa.Table
+    stream: Stream
+    source: str
+    filename: str
+    f: list[Array] = field(default_factory=list)
+    g: list[Array] = field(default_factory=list)
+    consts: list[float] = field(default_factory=list)
+
+    def build(self) -> tuple[Predicates, Array, Array]:
+        off, op, code_off = [0], [], [0]
+        code: list[tuple[int, int]] = []
+        for pair in self.plan.pairs:
+            for c in pair.comparisons:
+                self.compare(c.op, c.left, c.right)
+                op.append(OPERATORS[c.op])
+            off.append(len(op))
+        for pair in self.plan.pairs:
+            for i, term in enumerate(pair.general):
+                code += self.code(term)
+                if i:
+                    code.append((scan.AND, 0))
+            code_off.append(len(code))
+        shape = (len(self.f), len(self.stream.tick))
+        predicates = Predicates(
+            np.array(off, np.int64),
+            np.array(op, np.int64),
+            np.array(code_off, np.int64),
+            np.array(code, np.int64).reshape(len(code), 2),
+            np.array(self.consts, np.float64),
+        )
+        f = np.stack(self.f) if self.f else np.zeros(shape)
+        same = all(one is other for one, other in zip(self.f, self.g, strict=True))
+        return predicates, f, f if same else np.stack(self.g)
+
+    def compare(self, op: str, left: Term, right: Term) -> int:
+        """Add the two sides of a comparison as columns."""
+        f, g = expressions.sides(left, right, op, self.table, self.source, self.filename)
+        ordered = self.stream.take(f)
+        self.f.append(ordered)
+        self.g.append(ordered if f is g else self.stream.take(g))
+        return len(self.f) - 1
+
+    def code(self, term: Term) -> list[tuple[int, int]]:
+        """Translate a condition over two events into stack code."""
+        of = sides(term)
+        if isinstance(term, Literal_):
+            if isinstance(term.value, str):
+                raise DataError(
+                    Diagnostic("wrong-type", "here a number is needed, not text", term.span.start, term.span.end),
+                    self.source, self.filename)  # fmt: skip
+            self.consts.append(np.nan if term.value is None else float(term.value))
+            return [(scan.PUSH_CONST, len(self.consts) - 1)]
+        if len(of) < 2:
+            column = self.stream.take(self.values(term))
+            self.f.append(column)
+            self.g.append(column)
+            return [(scan.PUSH_G if 1 in of else scan.PUSH_F, len(self.f) - 1)]
+        assert isinstance(term, Call)
+        if (comparison := separate(term)) is not None:
+            column = self.compare(comparison.op, comparison.left, comparison.right)
+            return [(scan.PUSH_F, column), (scan.PUSH_G, column), (CODE[comparison.op], 0)]
+        out = self.code(term.args[0])
+        for arg in term.args[1:]:
+            out += self.code(arg) + [(CODE[term.op], 0)]
+        return out if len(term.args) > 1 else [*out, (CODE[term.op], 0)]
+
+    def values(self, term: Term) -> Array:
+        """Evaluate a term of one event: a number, or a truth value as 1, 0 and NaN."""
+        return expressions.numeric(term, self.table, self.source, self.filename, boolean=True)

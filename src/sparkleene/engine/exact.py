@@ -1,0 +1,93 @@
+"""Exact integers of any length: residues modulo as many primes as the double pass says are needed."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+
+from sparkleene.engine.compile import Compiled
+from sparkleene.engine.execute import Results, run_exact
+from sparkleene.kernels.numbers import log2
+
+Array = np.ndarray[Any, Any]
+BITS = 30  # every prime is above 2**30
+
+
+@lru_cache(maxsize=1)
+def _sieve() -> tuple[int, ...]:
+    """Return the primes up to the square root of 2**31."""
+    top = 46341
+    flags = np.ones(top, bool)
+    flags[:2] = False
+    for i in range(2, 216):
+        if flags[i]:
+            flags[i * i :: i] = False
+    return tuple(np.flatnonzero(flags).tolist())
+
+
+@lru_cache(maxsize=8)
+def primes(count: int) -> tuple[int, ...]:
+    """Return the largest primes below 2**31.
+
+    >>> primes(2)
+    (2147483647, 2147483629)
+    """
+    found: list[int] = []
+    end = 2**31
+    while len(found) < count:
+        begin = end - (1 << 17)
+        flags = np.ones(end - begin, bool)
+        for p in _sieve():
+            flags[-begin % p :: p] = False
+        found += (np.flatnonzero(flags)[::-1] + begin).tolist()
+        end = begin
+    return tuple(found[:count])
+
+
+def integers(compiled: Compiled, results: Results, lo: Array, hi: Array, threads: int) -> list[list[list[int]]]:
+    """Return per window and class the exact count and totals as integers (totals in units of their scale)."""
+    # |total| <= count * rows * largest; one bit for the sign, some for the rounding of the estimate.
+    counts = results.values[:, :, 0]
+    with np.errstate(divide="ignore"):
+        bits = np.where(counts.real > 0, log2(counts), 0.0).max(axis=1, initial=0.0)
+    slack = 4.0 + np.log2(hi - lo + 1.0) + math.log2(max(1.0, compiled.largest))
+    needed = np.ceil((bits * (1 + 1e-9) + slack) / BITS).astype(np.int64)
+    out: list[list[list[int]]] = [[] for _ in range(lo.size)]
+    tiers = 1 << np.ceil(np.log2(np.maximum(needed, 1))).astype(np.int64)  # windows of similar length together
+    for tier in np.unique(tiers).tolist():
+        index = np.flatnonzero(tiers == tier)
+        moduli = primes(int(needed[index].max()))
+        step = max(1, (1 << 24) // (len(moduli) * (1 + len(compiled.totals)) * compiled.program.classes))
+        for begin in range(0, index.size, step):
+            some = index[begin : begin + step]
+            residues = run_exact(compiled, lo[some], hi[some], moduli, threads)
+            combine = _Chinese(moduli)
+            for k, window in zip(some.tolist(), residues, strict=True):
+                out[k] = [[combine(entry.tolist()) for entry in kind] for kind in window]
+    return out
+
+
+class _Chinese:
+    """Reconstruction of signed integers from residues."""
+
+    def __init__(self, moduli: Sequence[int]) -> None:
+        self.product = math.prod(moduli)
+        self.terms = []
+        for p in moduli:
+            rest = self.product // p
+            self.terms.append(rest * pow(rest, -1, p) if len(moduli) <= 64 else (rest, pow(rest % p, -1, p), p))
+        self.small = len(moduli) <= 64
+
+    def __call__(self, residues: Sequence[int]) -> int:
+        if self.small:
+            total = sum(r * term for r, term in zip(residues, self.terms, strict=True))  # type: ignore[operator]
+        else:
+            total = sum(
+                rest * (r * inverse % p) for r, (rest, inverse, p) in zip(residues, self.terms, strict=True)  # type: ignore[misc]
+            )
+        value = total % self.product
+        return int(value if 2 * value <= self.product else value - self.product)

@@ -1,0 +1,259 @@
+"""Windows run through kernels: the choice of kernel and of number system, and the threads."""
+
+from __future__ import annotations
+
+import math
+import os
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from sparkleene.engine.compile import Compiled
+from sparkleene.kernels import linear, words
+from sparkleene.kernels.numbers import to_wide
+from sparkleene.kernels.program import Field, Program
+
+Array = np.ndarray[Any, Any]
+Units = Callable[[], tuple[Array, Array]]
+
+SAFE_BITS = 960  # results below 2**960 cannot overflow a double on the way
+STRETCH = 1 << 16  # the shortest stretch worth a task of its own
+BLOCK = 1 << 14  # units of sliding windows handled together
+
+
+@dataclass(frozen=True)
+class Results:
+    """Per window: wide aggregates [windows, classes, 1 + totals] and minima [windows, classes, lows]."""
+
+    values: Array
+    lows: Array
+
+
+def threads_of(threads: int | None) -> int:
+    """Return how many threads to use; by default as many as this process may run on."""
+    if threads is not None:
+        return max(1, threads)
+    affinity = getattr(os, "sched_getaffinity", None)
+    return len(affinity(0)) if affinity else (os.cpu_count() or 1)
+
+
+def run(compiled: Compiled, program: Program, lo: Array, hi: Array, units: Units | None, threads: int) -> Results:
+    """Evaluate the windows lo[k]:hi[k], ordered by sub-stream, in doubles.
+
+    `units` gives the panes or ticks that the windows are made of; they are composed where that is cheaper.
+    """
+    shape = (lo.size, program.classes)
+    values = np.zeros((*shape, 1 + program.sum_labels.size), np.complex128)
+    lows = np.full((*shape, program.low_labels.size), np.inf)
+    if not lo.size:
+        return Results(values, lows)
+    pool = _Pool(threads)
+    if (program.pair >= 0).any():
+        kernel = _predicate_kernel(compiled, program)
+        _by_size(compiled, program, lo, hi, values, lows, kernel, pool)
+        return Results(values, lows)
+    table = words.prepare(program) if words.supports(program) else None
+    if units is not None and lo.size > 1 and _slides(program, table, lo, hi):
+        _slide(compiled, program, table, lo, hi, units, values, lows, pool)
+    elif table is not None:
+        _words(compiled, program, table, lo, hi, values, pool)
+    else:
+
+        def vectors(field: Field, lo: Array, hi: Array, out: Array, out_low: Array) -> None:
+            linear.vectors(program, compiled.events, field, lo, hi, out, out_low)
+
+        _by_size(compiled, program, lo, hi, values, lows, vectors, pool)
+    return Results(values, lows)
+
+
+def run_exact(compiled: Compiled, lo: Array, hi: Array, primes: Sequence[int], threads: int) -> Array:
+    """Evaluate windows modulo primes: uint64[windows, classes, 1 + totals, primes]."""
+    program = compiled.program
+    width = 1 + program.sum_labels.size
+    out = np.zeros((lo.size, program.classes, width * len(primes)), np.uint64)
+    field = Field(np.ones(len(primes), np.uint64), np.array(primes, np.uint64))
+    low = np.zeros((lo.size, program.classes, 0))
+    program = program._replace(low_labels=np.zeros(0, np.uint64))
+    events = compiled.events._replace(lows=np.zeros((0, len(compiled.events.tick))))
+
+    def task(part: slice) -> None:
+        if (program.pair >= 0).any():
+            from sparkleene.kernels import scan
+            kernel = scan.run
+            kernel(program, compiled.predicates, events, field, lo[part], hi[part], out[part], low[part])
+        else:
+            linear.vectors(program, events, field, lo[part], hi[part], out[part], low[part])
+
+    _Pool(threads).map(task, _shares(hi - lo, threads))
+    return out.reshape(lo.size, program.classes, width, len(primes))
+
+
+class _Pool:
+    def __init__(self, threads: int) -> None:
+        self.threads = threads
+
+    def map(self, task: Callable[[slice], None], parts: list[slice]) -> None:
+        if self.threads == 1 or len(parts) <= 1:
+            for part in parts:
+                task(part)
+            return
+        with ThreadPoolExecutor(self.threads) as pool:
+            list(pool.map(task, parts))
+
+
+def _shares(weight: Array, threads: int) -> list[slice]:
+    """Cut a list of tasks into contiguous parts of about equal weight, a few per thread."""
+    if not weight.size:
+        return []
+    total = np.cumsum(weight + 1)
+    parts = 1 if threads == 1 else 4 * threads
+    cuts = np.unique(np.searchsorted(total, np.linspace(0, total[-1], parts + 1)[1:-1], "right"))
+    edges = [0, *cuts.tolist(), weight.size]
+    return [slice(a, b) for a, b in zip(edges, edges[1:], strict=False) if a < b]
+
+
+def _bits(compiled: Compiled, program: Program, rows: Array) -> Array:
+    """Bound the binary logarithm of everything that can arise in windows of so many rows."""
+    slack = 4.0 + 2.0 * np.log2(rows + 1.0) + math.log2(compiled.largest)
+    if program.mode != 0 and not compiled.forks:
+        return np.asarray(slack + 2.0 * np.log2(rows + 1.0))
+    ways = max(1, int(np.bincount(program.src, minlength=1).max(initial=1)))
+    return np.asarray(slack + rows * math.log2(1.0 + ways))
+
+
+def _by_size(
+    compiled: Compiled,
+    program: Program,
+    lo: Array,
+    hi: Array,
+    values: Array,
+    lows: Array,
+    kernel: Callable[[Field, Array, Array, Array, Array], None],
+    pool: _Pool,
+) -> None:
+    """Run short windows in plain doubles and long ones in wide numbers."""
+    plain = _bits(compiled, program, hi - lo) < SAFE_BITS
+    for chosen, dtype in ((plain, np.float64), (~plain, np.complex128)):
+        index = np.flatnonzero(chosen)
+        if not index.size:
+            continue
+        field = Field(np.ones(1, dtype), np.zeros(1, np.uint64))
+        some_lo, some_hi = lo[index], hi[index]
+        out = np.zeros((index.size, *values.shape[1:]), dtype)
+        out_low = np.full((index.size, *lows.shape[1:]), np.inf)
+
+        def task(part: slice) -> None:
+            kernel(field, some_lo[part], some_hi[part], out[part], out_low[part])  # noqa: B023
+
+        pool.map(task, _shares(some_hi - some_lo, pool.threads))
+        values[index] = to_wide(out)
+        lows[index] = out_low
+
+
+def _predicate_kernel(compiled: Compiled, program: Program) -> Callable[[Field, Array, Array, Array, Array], None]:
+    from sparkleene.kernels import scan
+    chosen = scan.run
+
+    def kernel(field: Field, lo: Array, hi: Array, out: Array, out_low: Array) -> None:
+        chosen(program, compiled.predicates, compiled.events, field, lo, hi, out, out_low)
+
+    return kernel
+
+
+# ---- counts by words
+
+
+def _words(
+    compiled: Compiled, program: Program, table: words.Words, lo: Array, hi: Array, values: Array, pool: _Pool
+) -> None:
+    plain = hi - lo <= table.chunk
+    index = np.flatnonzero(plain)
+    if index.size:
+        some_lo, some_hi = lo[index], hi[index]
+        out = np.zeros((index.size, program.classes))
+
+        def short(part: slice) -> None:
+            words.vectors(program, table, compiled.events, some_lo[part], some_hi[part], out[part])
+
+        pool.map(short, _shares(some_hi - some_lo, pool.threads))
+        values[index, :, 0] = to_wide(out)
+    index = np.flatnonzero(~plain)
+    if index.size:
+        cut_lo, cut_hi, bounds = _cut(compiled.events.tick, lo[index], hi[index], pool.threads)
+        matrices = np.zeros((cut_lo.size, program.states, program.states), np.complex128)
+
+        def long(part: slice) -> None:
+            words.matrices(program, table, compiled.events, cut_lo[part], cut_hi[part], matrices[part])
+
+        pool.map(long, _shares(cut_hi - cut_lo, pool.threads))
+        field = Field(np.ones(1, np.complex128), np.zeros(1, np.uint64))
+        counts = np.zeros((index.size, program.classes, 1), np.complex128)
+        linear.chain(program, field, matrices, bounds, counts)
+        values[index] = counts
+
+
+def _cut(tick: Array, lo: Array, hi: Array, threads: int) -> tuple[Array, Array, Array]:
+    """Cut long windows into stretches between ticks, so that all threads have work on a single one."""
+    length = max(STRETCH, int((hi - lo).sum()) // (4 * threads) + 1)
+    cuts: list[Array] = []
+    for begin, end in zip(lo.tolist(), hi.tolist(), strict=True):
+        inner = np.arange(begin + length, end, length)
+        aligned = [int(np.searchsorted(tick[begin:end], tick[cut])) + begin for cut in inner.tolist()]
+        cuts.append(np.unique([begin, *(cut for cut in aligned if cut > begin)]))
+    bounds = np.concatenate([[0], np.cumsum([cut.size for cut in cuts])]).astype(np.int64)
+    ends = [np.append(cut[1:], end) for cut, end in zip(cuts, hi.tolist(), strict=True)]
+    return np.concatenate(cuts).astype(np.int64), np.concatenate(ends).astype(np.int64), bounds
+
+
+# ---- sliding windows by composition
+
+
+def _slides(program: Program, table: words.Words | None, lo: Array, hi: Array) -> bool:
+    """Tell whether composing units is cheaper than running every window by itself (costs in nanoseconds)."""
+    states = program.states
+    rows = int(hi[-1] - lo[0])  # windows of several sub-streams follow each other
+    apart = int((hi - lo).sum())
+    if apart < 2 * rows:
+        return False
+    vector, matrix = (3.0, 6.0) if table is not None else (60.0, 60.0 + 40.0 * states)
+    product = 16.0 * states**3 * (1 + 2 * program.sum_labels.size + program.low_labels.size)
+    return apart * vector > rows * matrix + min(rows, lo.size) * product
+
+
+def _slide(
+    compiled: Compiled,
+    program: Program,
+    table: words.Words | None,
+    lo: Array,
+    hi: Array,
+    units: Units,
+    values: Array,
+    lows: Array,
+    pool: _Pool,
+) -> None:
+    unit_lo, unit_hi = units()
+    first = np.searchsorted(unit_lo, lo, "left")
+    last = np.searchsorted(unit_lo, hi, "left")
+    states = program.states
+    widest = int((last - first).max())
+    field = Field(np.ones(states, np.complex128), np.zeros(states, np.uint64))
+    sums, minima = program.sum_labels.size, program.low_labels.size
+
+    def task(part: slice) -> None:
+        begin, end = int(first[part][0]), int(last[part].max())
+        some = slice(begin, end)
+        matrices = np.zeros((end - begin, states, states * (1 + sums)), np.complex128)
+        low = np.full((end - begin, states, states * minima), np.inf)
+        if table is not None:
+            words.matrices(program, table, compiled.events, unit_lo[some], unit_hi[some], matrices)
+        else:
+            linear.matrices(program, compiled.events, field, unit_lo[some], unit_hi[some], matrices, low)
+        linear.slide(program, field, matrices, low, first[part] - begin, last[part] - begin, values[part], lows[part])
+
+    block = max(BLOCK, 8 * widest)
+    cuts = np.searchsorted(first, np.arange(first[0], last[-1], block), "left")
+    edges = np.unique([0, *cuts.tolist(), lo.size]).tolist()
+    pool.map(task, [slice(a, b) for a, b in zip(edges, edges[1:], strict=False)])

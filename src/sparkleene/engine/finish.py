@@ -1,0 +1,164 @@
+"""From the aggregates of windows and sub-streams to result rows."""
+
+from __future__ import annotations
+
+import math
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from sparkleene.engine.compile import Compiled
+from sparkleene.engine.execute import Results
+from sparkleene.engine.stream import Stream
+from sparkleene.engine.windows import Windows
+from sparkleene.kernels import results as kernel
+from sparkleene.kernels.numbers import BLOCK, log2, to_double
+from sparkleene.plan.plan import Plan
+
+Array = np.ndarray[Any, Any]
+
+
+def finish(
+    plan: Plan,
+    compiled: Compiled,
+    stream: Stream,
+    windows: Windows,
+    results: Results,
+    integers: list[list[list[int]]] | None,
+) -> pa.Table:
+    """Combine the sub-streams of each group and write the result table, sorted by window and group."""
+    values, lows = merged(results)
+    there = np.flatnonzero(values[:, 0].real > 0)
+    group = stream.group[windows.segment[there]]
+    rank = _ranks(stream.groups)[group]
+    key = windows.key[there]
+    order = np.lexsort((rank, key))
+    there, key, rank, group = there[order], key[order], rank[order], group[order]
+    starts = np.flatnonzero(np.r_[True, (np.diff(key) != 0) | (np.diff(rank) != 0)]) if key.size else key[:0]
+    starts = starts.astype(np.int64)
+    out = np.zeros((starts.size, values.shape[1]), np.complex128)
+    out_low = np.full((starts.size, lows.shape[1]), np.inf)
+    kernel.gather(values[there], lows[there], starts, out, out_low)
+
+    columns: dict[str, Any] = {}
+    bounds = windows.columns(key[starts])
+    columns.update(zip(("window_start", "window_end"), bounds, strict=False))
+    for name in stream.groups.column_names:
+        columns[name] = stream.groups.column(name).take(pa.array(group[starts]))
+    exact = None if integers is None else _gathered(integers, there, starts)
+    for output, made_of in compiled.outputs:
+        if output.function in ("min", "max"):
+            key_of = out_low[:, made_of[0]]
+            columns[output.name] = compiled.lows[made_of[0]](np.where(np.isinf(key_of) & (key_of > 0), np.nan, key_of))
+        elif exact is None:
+            columns[output.name] = _double(output.function, output.log, out, made_of)
+        else:
+            columns[output.name] = _exact(output.function, output.log, exact, made_of, compiled.scales)
+    return pa.table(columns)
+
+
+def merged(results: Results) -> tuple[Array, Array]:
+    """Return the aggregates of all results of a window: trends, or for AND pairs of trends."""
+    values, lows = results.values, results.lows
+    if values.shape[1] == 1:
+        return values[:, 0], lows[:, 0]
+    out = np.zeros((values.shape[0], values.shape[2]), np.complex128)
+    out_low = np.full((values.shape[0], lows.shape[2]), np.inf)
+    kernel.pairs(values, lows, out, out_low)
+    return out, out_low
+
+
+def _ranks(groups: pa.Table) -> Array:
+    """Return the place of each group in the order of their attributes."""
+    if not groups.num_columns:
+        return np.zeros(max(1, groups.num_rows), np.int64)
+    plain = pa.table({str(i): _sortable(column) for i, column in enumerate(groups.columns)})
+    order = pc.sort_indices(plain, [(name, "ascending") for name in plain.column_names])
+    rank = np.empty(groups.num_rows, np.int64)
+    rank[np.asarray(order)] = np.arange(groups.num_rows)
+    return rank
+
+
+def _sortable(column: Any) -> Any:
+    return column.cast(column.type.value_type) if pa.types.is_dictionary(column.type) else column
+
+
+def _double(function: str, log: int | None, out: Array, made_of: tuple[int, ...]) -> pa.Array:
+    total = out[:, 0] if not made_of else out[:, 1 + made_of[0]]
+    if log is not None:
+        positive = total.real > 0
+        logs = np.where(positive, log2(np.where(positive, total, 1.0)), np.nan)
+        return pa.array(logs if log == 2 else logs * math.log10(2), mask=~positive)
+    if function == "count":
+        return pa.array(to_double(total))
+    present = out[:, 1 + made_of[1]]
+    absent = present.real == 0
+    if function == "sum":
+        return pa.array(to_double(total), mask=absent)
+    safe = np.where(absent, 1.0, present.real)
+    exponent = np.clip((total.imag - present.imag) * BLOCK, -4096, 4096).astype(np.int32)
+    with np.errstate(over="ignore"):
+        return pa.array(np.ldexp(total.real / safe, exponent), mask=absent)
+
+
+# ---- exact integers
+
+
+def _gathered(integers: list[list[list[int]]], there: Array, starts: Array) -> list[list[int]]:
+    edges = [*starts.tolist(), there.size]
+    out = []
+    for begin, end in zip(edges, edges[1:], strict=False):
+        parts = [_pairs(integers[k]) for k in there[begin:end].tolist()]
+        out.append([sum(column) for column in zip(*parts, strict=True)])
+    return out
+
+
+def _pairs(classes: list[list[int]]) -> list[int]:
+    """Do for integers what the kernel of the same name does for doubles."""
+    if len(classes) == 1:
+        return classes[0]
+    (first, *sums1), (second, *sums2), (both, *sums3) = classes
+    count = first * second + first * both + second * both + both * (both - 1) // 2
+    weights = (second + both, first + both, first + second + both - 1)
+    return [count, *(sum(w * s for w, s in zip(weights, sums, strict=True)) for sums in zip(sums1, sums2, sums3, strict=True))]
+
+
+def _exact(
+    function: str, log: int | None, rows: list[list[int]], made_of: tuple[int, ...], scales: tuple[Fraction, ...]
+) -> pa.Array:
+    first = 1 + made_of[0] if made_of else 0
+    if log is not None:
+        per = 1.0 if log == 2 else math.log10(2)
+        return pa.array([_log2(row[first]) * per if row[first] else None for row in rows], pa.float64())
+    if function == "count":
+        return pa.array([str(row[first]) for row in rows], pa.string())
+    scale = scales[made_of[0]]
+    present = [row[1 + made_of[1]] for row in rows]
+    if function == "sum":
+        texts = [decimal(row[first] * scale) if n else None for row, n in zip(rows, present, strict=True)]
+        return pa.array(texts, pa.string())
+    means = [float(Fraction(row[first]) * scale / n) if n else None for row, n in zip(rows, present, strict=True)]
+    return pa.array(means, pa.float64())
+
+
+def _log2(value: int) -> float:
+    shift = max(0, value.bit_length() - 64)
+    return math.log2(value >> shift) + shift
+
+
+def decimal(value: Fraction) -> str:
+    """Write a number whose denominator divides a power of ten exactly.
+
+    >>> decimal(Fraction(-7, 4)), decimal(Fraction(10**30))
+    ('-1.75', '1000000000000000000000000000000')
+    """
+    digits = 0
+    while (10**digits) % value.denominator:
+        digits += 1
+    whole = abs(value.numerator) * (10**digits // value.denominator)
+    text = str(whole).rjust(digits + 1, "0")
+    body = text if not digits else f"{text[:-digits]}.{text[-digits:]}"
+    return f"-{body}" if value < 0 else body

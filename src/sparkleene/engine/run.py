@@ -1,0 +1,110 @@
+"""One query over one table, in this process."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from sparkleene.engine import exact, execute, finish
+from sparkleene.engine.columns import Time, time_column, window_units
+from sparkleene.engine.compile import Compiled, compile
+from sparkleene.engine.stream import Stream, stream
+from sparkleene.engine.windows import Windows, ending, sliding, whole
+from sparkleene.kernels.windows import ticks
+from sparkleene.plan.plan import Plan
+
+Array = np.ndarray[Any, Any]
+
+
+@dataclass(frozen=True)
+class Options:
+    """How the table's columns are meant and how numbers are kept."""
+
+    time: str = "time"
+    type: str | None = "type"
+    tiebreak: str | None = None
+    time_unit: str | None = None
+    numbers: str = "double"
+    offset: Fraction = Fraction(0)  # in milliseconds for clock times and where time_unit is given, else as it is
+    offset_in_ms: bool = False
+
+
+def run(
+    plan: Plan, table: pa.Table, options: Options, threads: int | None = None, source: str = "", filename: str = "query"
+) -> pa.Table:
+    """Evaluate a planned query over a table."""
+    window = plan.bound.window
+    time = time_column(table, options.time, options.time_unit, source, filename)
+    size = slide = None
+    if window is not None:
+        size, slide, time = window_units(window, time, source, filename)
+    many = execute.threads_of(threads)
+    rows = stream(plan, table, time, options.type, options.tiebreak, source, filename)
+    is_exact = options.numbers == "exact"
+    compiled = compile(plan, table, rows, False, source, filename)
+    if size is None:
+        windows = whole(rows)
+    elif slide is None:
+        windows = _triggered(compiled, rows, time, size, many)
+    else:
+        windows = sliding(rows, time, size, slide, _offset(options, time), window is not None and window.unit == "events")
+    results = execute.run(compiled, compiled.program, windows.lo, windows.hi, windows.units, many)
+    integers = None
+    if is_exact:
+        there = np.flatnonzero(results.values[:, :, 0].real.max(axis=1, initial=0.0) > 0)
+        windows = windows.where(there)
+        results = execute.Results(results.values[there], results.lows[there])
+        precise = compile(plan, table, rows, True, source, filename)
+        integers = exact.integers(precise, results, windows.lo, windows.hi, many)
+    return finish.finish(plan, compiled if not is_exact else precise, rows, windows, results, integers)
+
+
+def _offset(options: Options, time: Time) -> Fraction:
+    if not options.offset_in_ms:
+        return options.offset
+    return options.offset * (time.ticks_per_ms or 1)
+
+
+def _triggered(compiled: Compiled, rows: Stream, time: Time, size: Fraction, threads: int) -> Windows:
+    """Return the windows that end at a tick at which a trend of their group ends."""
+    assert compiled.momentary is not None
+    program = compiled.momentary
+    # Candidates: ticks with a row whose label can finish a trend.
+    enders = 0
+    final = set(program.out_state.tolist())
+    for label in range(program.off.size - 1):
+        if final & set(program.dst[program.off[label] : program.off[label + 1]].tolist()):
+            enders |= 1 << label
+    starts, _ = ticks(rows.tick, rows.bounds)
+    chosen = np.flatnonzero(rows.mask & rows.mask.dtype.type(enders))
+    number = np.unique(np.searchsorted(starts, chosen, "right") - 1)
+    segment = np.searchsorted(rows.bounds, starts[number], "right") - 1
+    subs = len(rows.bounds) - 1
+    bounds = np.searchsorted(segment, np.arange(subs + 1)).astype(np.int64)
+    windows = ending(rows, time, size, np.arange(subs), rows.time[starts[number]], bounds, starts[number + 1])
+    last = execute.run(compiled, program, windows.lo, windows.hi, windows.units, threads).values[:, :, 0].real > 0
+    if program.classes == 1:
+        fires = last[:, 0]
+    else:  # a pair counts when its later trend ends
+        count = execute.run(compiled, compiled.program, windows.lo, windows.hi, windows.units, threads)
+        first, second, both = (count.values[:, kind, 0].real > 0 for kind in range(3))
+        single = (count.values[:, 2, 0].real == 1) & (count.values[:, 2, 0].imag == 0)
+        fires = (last[:, 0] & (second | both)) | (last[:, 1] & (first | both))
+        fires |= last[:, 2] & (first | second | (both & ~single))
+    fired = windows.where(np.flatnonzero(fires))
+    group = rows.group[fired.segment]
+    ends, bounds = _distinct(group, fired.key, int(rows.group.max(initial=-1)) + 1)
+    return ending(rows, time, size, rows.group, ends, bounds)
+
+
+def _distinct(owner: Array, time: Array, owners: int) -> tuple[Array, Array]:
+    """Return the distinct times of each owner, ascending, and where each owner's begin."""
+    order = np.lexsort((time, owner))
+    owner, time = owner[order], time[order]
+    new = np.flatnonzero(np.r_[True, (np.diff(owner) != 0) | (np.diff(time) != 0)]) if owner.size else order
+    owner, time = owner[new], time[new]
+    return time, np.searchsorted(owner, np.arange(owners + 1)).astype(np.int64)

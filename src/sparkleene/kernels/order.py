@@ -1,0 +1,94 @@
+"""Rows put in order: by sub-stream, then by tick. Rows mostly come in time order, so nothing is sorted twice."""
+
+from __future__ import annotations
+
+import numba as nb
+import numpy as np
+
+from sparkleene.kernels.program import Array
+
+jit = nb.njit(nogil=True, cache=True, error_model="numpy")
+
+
+@jit
+def falls(tick: Array) -> bool:
+    """Tell whether a row comes before its predecessor."""
+    for i in range(1, tick.size):
+        if tick[i] < tick[i - 1]:
+            return True
+    return False
+
+
+@jit
+def ties(tick: Array, segments: Array) -> bool:
+    """Tell whether two neighbouring rows of a segment have one tick."""
+    for k in range(segments.size - 1):
+        for i in range(segments[k] + 1, segments[k + 1]):
+            if tick[i] == tick[i - 1]:
+                return True
+    return False
+
+
+@jit
+def _by_code(code: Array, groups: int, none: Array) -> tuple[Array, Array]:
+    bounds = np.zeros(groups + 1, np.int64)
+    for i in range(code.size):
+        if code[i] >= 0:
+            bounds[code[i] + 1] += 1
+    for g in range(groups):
+        bounds[g + 1] += bounds[g]
+    rows = np.empty(bounds[groups], none.dtype)
+    place = bounds[:-1].copy()
+    for i in range(code.size):
+        if code[i] >= 0:
+            rows[place[code[i]]] = i
+            place[code[i]] += 1
+    return rows, bounds
+
+
+def by_code(code: Array, groups: int) -> tuple[Array, Array]:
+    """Order rows by code, stably; rows with a negative code are left out. Return rows and segment bounds."""
+    return _by_code(code, groups, np.zeros(0, np.int32 if code.size < 2**31 else np.int64))  # type: ignore[no-any-return]
+
+
+@jit
+def sort_segments(tick: Array, rows: Array, bounds: Array) -> None:
+    """Sort the rows of each segment by tick, stably, where they are not in order already."""
+    for g in range(bounds.size - 1):
+        begin, end = bounds[g], bounds[g + 1]
+        for i in range(begin + 1, end):
+            if tick[rows[i]] < tick[rows[i - 1]]:
+                part = rows[begin:end].copy()
+                order = np.argsort(tick[part], kind="mergesort")
+                for j in range(order.size):
+                    rows[begin + j] = part[order[j]]
+                break
+
+
+@jit
+def unions(tick: Array, mask: Array, bounds: Array) -> Array:
+    """Return the distinct label sets of ticks with several rows (some may repeat)."""
+    found = np.empty(1024, mask.dtype)
+    count = 0
+    for g in range(bounds.size - 1):
+        i = bounds[g]
+        while i < bounds[g + 1]:
+            j = i + 1
+            union = mask[i]
+            while j < bounds[g + 1] and tick[j] == tick[i]:
+                union |= mask[j]
+                j += 1
+            if j > i + 1:
+                known = False
+                for k in range(max(0, count - 64), count):
+                    known |= found[k] == union
+                if not known:
+                    if count == found.size:
+                        kept = np.unique(found)
+                        found = np.empty(2 * found.size, mask.dtype)
+                        found[: kept.size] = kept
+                        count = kept.size
+                    found[count] = union
+                    count += 1
+            i = j
+    return np.unique(found[:count])

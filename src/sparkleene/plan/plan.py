@@ -1,0 +1,113 @@
+"""The plan of a query: everything that is decided before the data is seen."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property
+from typing import Literal
+
+from sparkleene.errors import Diagnostic, QueryError
+from sparkleene.language.bound import Bound
+from sparkleene.plan.machine import Machine, MachineTooLarge, machine
+from sparkleene.plan.positions import PatternTooLarge, Positions
+from sparkleene.plan.predicates import Pair, pairs
+
+Granularity = Literal["pattern", "type", "event"]
+
+
+@dataclass(frozen=True)
+class Plan:
+    """A bound query with its machine and its predicates classified."""
+
+    bound: Bound
+    machine: Machine
+    pairs: tuple[Pair, ...]
+
+    @cached_property
+    def pair_index(self) -> dict[tuple[int, int], int]:
+        """The number of the predicate pair that joins two labels."""
+        return {(pair.before, pair.after): i for i, pair in enumerate(self.pairs)}
+
+    def pair_of(self, source: int, label: int) -> int:
+        """Return the predicate pair that a transition must satisfy, -1 for none."""
+        return self.pair_index.get((self.machine.label[source], label), -1)
+
+    @cached_property
+    def stored(self) -> frozenset[int]:
+        """The states whose events are kept one by one, because some predicate asks for them."""
+        return frozenset(s for s, by, _ in self.machine.transitions if self.pair_of(s, by) >= 0)
+
+    @cached_property
+    def granularity(self) -> tuple[Granularity, ...]:
+        """The granularity of each state's aggregate, by COGRA's table 5."""
+        if self.machine.semantics != "skip-till-any-match":
+            return ("pattern",) * len(self.machine.states)
+        return tuple("event" if s in self.stored else "type" for s in range(len(self.machine.states)))
+
+    @property
+    def overall(self) -> str:
+        """The granularity of the whole query, by COGRA's table 5."""
+        kinds = {g for g, by in zip(self.granularity, self.machine.label, strict=True) if by >= 0}
+        return "mixed" if "event" in kinds else kinds.pop()
+
+    @property
+    def composes(self) -> bool:
+        """Whether the effect of a stretch of time is one small matrix (no adjacent predicate)."""
+        return not self.pairs
+
+    @cached_property
+    def pane(self) -> Fraction | None:
+        """The length of a pane: the greatest common divisor of window and slide."""
+        window = self.bound.window
+        if window is None or window.slide is None:
+            return None
+        a, b = window.size, window.slide
+        scale = math.lcm(a.denominator, b.denominator)
+        return Fraction(math.gcd(int(a * scale), int(b * scale)), scale)
+
+    @cached_property
+    def mandatory(self) -> frozenset[int]:
+        """The labels that every trend has."""
+        return frozenset.intersection(*(_mandatory(p) for p in self.machine.operands))
+
+
+def _mandatory(p: Positions) -> frozenset[int]:
+    def avoidable(label: int) -> bool:
+        seen = {q for q in p.first if p.labels[q] != label}
+        todo = list(seen)
+        while todo:
+            fresh = {q for q in p.follow[todo.pop()] if p.labels[q] != label} - seen
+            seen |= fresh
+            todo.extend(fresh)
+        return bool(seen & p.last.keys())
+
+    return frozenset(label for label in set(p.labels) if not avoidable(label))
+
+
+def plan(bound: Bound, source: str = "", filename: str = "query") -> Plan:
+    """Plan a bound query, or say why it cannot be run."""
+    try:
+        built = machine(bound)
+    except (PatternTooLarge, MachineTooLarge):
+        raise _error(bound, source, filename, "pattern-too-large",
+                     "the pattern unrolls to too many states",
+                     "use smaller repetition bounds, or fewer labels inside NOT") from None  # fmt: skip
+    if any(p.guards and p.ambiguous() for p in built.operands) or any(
+        g.ambiguous() for p in built.operands for g in p.guards if g.guards
+    ):
+        raise _error(bound, source, filename, "ambiguous-negation",
+                     "the pattern can read one trend in two ways, so the place of NOT in it is not clear",
+                     "give the occurrences of a repeated type aliases of their own")  # fmt: skip
+    if bound.window is not None and bound.window.unit == "events" and bound.window.slide is None:
+        span = bound.window.span
+        raise QueryError(
+            Diagnostic("slide-needed", "a window of events needs a SLIDE", span.start, span.end,
+                       help="write WITHIN n EVENTS SLIDE m EVENTS"), source, filename)  # fmt: skip
+    return Plan(bound, built, pairs(bound.adjacent))
+
+
+def _error(bound: Bound, source: str, filename: str, code: str, message: str, help: str) -> QueryError:
+    span = bound.pattern.span
+    return QueryError(Diagnostic(code, message, span.start, span.end, help=help), source, filename)

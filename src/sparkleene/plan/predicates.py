@@ -1,0 +1,109 @@
+"""Adjacent predicates, classified: what separates into f(previous) op g(new), and which algorithm that allows."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from sparkleene.language.ast import Comparison as Operator
+from sparkleene.language.ast import Semantics
+from sparkleene.language.bound import Adjacent, Call, Field, Literal_, Term
+
+Algorithm = Literal["hash", "tree", "two trees", "hash of trees", "divide and conquer", "heap", "last tick", "scan"]
+
+_FLIP: dict[str, Operator] = {"=": "=", "!=": "!=", "<": ">", "<=": ">=", ">": "<", ">=": "<="}
+_INVERSE: dict[str, Operator] = {"=": "!=", "!=": "=", "<": ">=", "<=": ">", ">": "<=", ">=": "<"}
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """A separable comparison: `left` is of the earlier event alone, `right` of the later."""
+
+    op: Operator
+    left: Term
+    right: Term
+
+
+@dataclass(frozen=True)
+class Pair:
+    """All that must hold where an event labelled `before` is directly followed by one labelled `after`."""
+
+    before: int
+    after: int
+    comparisons: tuple[Comparison, ...]
+    general: tuple[Term, ...]  # conditions that do not separate
+
+    def algorithm(self, semantics: Semantics) -> Algorithm:
+        """Name the algorithm that finds the earlier events of a new one."""
+        equal = sum(c.op == "=" for c in self.comparisons)
+        unequal = sum(c.op == "!=" for c in self.comparisons)
+        ordered = len(self.comparisons) - equal - unequal
+        if semantics == "contiguous":
+            return "last tick"
+        if self.general or ordered + 2 * unequal > 2:
+            return "scan"
+        if semantics == "skip-till-next-match":
+            return "heap" if ordered == 1 and not unequal and not equal else "scan"
+        if unequal:
+            return "two trees"
+        if ordered == 2:
+            return "divide and conquer"
+        if ordered == 1:
+            return "hash of trees" if equal else "tree"
+        return "hash"
+
+
+COMPLEXITY: dict[Algorithm, str] = {
+    "hash": "O(n log n) to group, then O(1) an event",
+    "tree": "O(n log n)",
+    "two trees": "O(n log n)",
+    "hash of trees": "O(n log n)",
+    "divide and conquer": "O(n log^2 n)",
+    "heap": "O(n log n), each event leaves once",
+    "last tick": "O(n)",
+    "scan": "O(n^2), a compiled scan of the stored events",
+}
+
+
+def sides(term: Term) -> frozenset[int]:
+    """Return which of the two events a term speaks of."""
+    match term:
+        case Field(side=side):
+            return frozenset({side})
+        case Literal_():
+            return frozenset()
+        case Call(args=args):
+            return frozenset().union(*(sides(arg) for arg in args))
+
+
+def separate(term: Term) -> Comparison | None:
+    """Return a term as a comparison between a term of the earlier event and one of the later, if it is that."""
+    if not isinstance(term, Call):
+        return None
+    if term.op == "not" and (inner := separate(term.args[0])) is not None:
+        return Comparison(_INVERSE[inner.op], inner.left, inner.right)
+    if term.op not in _FLIP:
+        return None
+    left, right = term.args
+    if 1 not in sides(left) and 0 not in sides(right):
+        return Comparison(term.op, left, right)  # type: ignore[arg-type]
+    if 0 not in sides(left) and 1 not in sides(right):
+        return Comparison(_FLIP[term.op], right, left)
+    return None
+
+
+def pairs(adjacent: Sequence[Adjacent]) -> tuple[Pair, ...]:
+    """Gather the adjacent predicates by the two labels that they join."""
+    found: dict[tuple[int, int], list[Term]] = {}
+    for item in adjacent:
+        conditions = found.setdefault((item.before, item.after), [])
+        whole = isinstance(item.condition, Call) and item.condition.op == "and"
+        conditions.extend(item.condition.args if whole else (item.condition,))  # type: ignore[union-attr]
+    out = []
+    for (before, after), conditions in found.items():
+        separated = [(term, separate(term)) for term in dict.fromkeys(conditions)]
+        comparisons = tuple(c for _, c in separated if c is not None)
+        general = tuple(term for term, c in separated if c is None)
+        out.append(Pair(before, after, comparisons, general))
+    return tuple(out)

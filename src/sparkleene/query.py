@@ -1,0 +1,143 @@
+"""A query in a user's hands: text in, results out."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from datetime import timedelta
+from fractions import Fraction
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any, Literal
+
+from sparkleene.errors import Diagnostic, QueryError
+from sparkleene.language import parse, parse_expression
+from sparkleene.language.bind import bind
+from sparkleene.plan.plan import Plan, plan
+
+if TYPE_CHECKING:
+    from sparkleene.engine.run import Options
+
+TimeUnit = Literal["nanoseconds", "microseconds", "milliseconds", "seconds", "minutes", "hours", "days"]
+
+
+class Query:
+    """A parsed and planned query; make one with `sparkleene.query`."""
+
+    def __init__(
+        self,
+        text: str,
+        *,
+        time: str = "time",
+        type: str | None = "type",
+        tiebreak: str | None = None,
+        types: Mapping[str, str] | None = None,
+        time_unit: TimeUnit | None = None,
+        numbers: Literal["double", "exact"] = "double",
+        offset: float | Fraction | timedelta | None = None,
+        filename: str = "query",
+    ) -> None:
+        """Parse, bind and plan the text; see `sparkleene.query`."""
+        if numbers not in ("double", "exact"):
+            raise QueryError(
+                Diagnostic("bad-option", f"numbers is '{numbers}'", help="choose 'double' or 'exact'"), text, filename
+            )
+        self.text = text
+        self._filename = filename
+        self._time, self._type, self._tiebreak = time, type, tiebreak
+        self._time_unit, self._numbers, self._offset = time_unit, numbers, offset
+        self._tree = parse(text, filename)
+        defined = {} if types is None else {name: parse_expression(of, f"types[{name!r}]") for name, of in types.items()}
+        self._types = defined if types is not None else None
+        self._plan_for = lru_cache(maxsize=8)(self._make_plan)
+        self.plan: Plan = self._plan_for(None)
+
+    def _make_plan(self, columns: tuple[str, ...] | None) -> Plan:
+        bound = bind(
+            self._tree,
+            columns=columns,
+            types=self._types,
+            any_type=self._type is None and self._types is None,
+            source=self.text,
+            filename=self._filename,
+        )
+        return plan(bound, self.text, self._filename)
+
+    def _options(self) -> Options:
+        from sparkleene.engine.run import Options
+
+        is_span = isinstance(self._offset, timedelta)
+        offset = Fraction(0) if self._offset is None else Fraction(0)
+        if isinstance(self._offset, timedelta):
+            offset = Fraction(self._offset // timedelta(microseconds=1), 1000)
+        elif self._offset is not None:
+            offset = Fraction(self._offset)
+        return Options(self._time, self._type, self._tiebreak, self._time_unit, self._numbers, offset, is_span)
+
+    def _needed(self, made: Plan, names: Collection[str]) -> list[str]:
+        """Return the columns of the data that the query reads."""
+        from sparkleene.plan.needs import needs
+
+        wanted = needs(made.bound) | {self._time}
+        if self._type is not None and self._types is None:
+            wanted.add(self._type)
+        if self._tiebreak is not None:
+            wanted.add(self._tiebreak)
+        return sorted(wanted)
+
+    def run(self, data: Any, *, threads: int | None = None) -> Any:
+        """Evaluate the query over a table and return the result as the same kind of data.
+
+        `data` is a pyarrow Table or RecordBatch, a pandas or polars frame, or the path of a Parquet or CSV file
+        (the result is then a Table). `threads` defaults to all cores.
+        """
+        from sparkleene.engine.run import run
+        from sparkleene.engine.tables import read, schema_names
+
+        names = schema_names(data)
+        made = self._plan_for(tuple(names))
+        text = [] if self._type is None else [self._type]
+        table, back = read(data, self._needed(made, names), text)
+        return back(run(made, table, self._options(), threads, self.text, self._filename))
+
+    def __repr__(self) -> str:
+        """Show the query's text."""
+        return f"<sparkleene query {self.text!r}>"
+
+
+def query(
+    text: str,
+    *,
+    time: str = "time",
+    type: str | None = "type",
+    tiebreak: str | None = None,
+    types: Mapping[str, str] | None = None,
+    time_unit: TimeUnit | None = None,
+    numbers: Literal["double", "exact"] = "double",
+    offset: float | Fraction | timedelta | None = None,
+) -> Query:
+    """Compile a query.
+
+    Args:
+        text: the query.
+        time: the column of event times: a timestamp, a date or a number.
+        type: the column of event types; None if every row is of the pattern's only type.
+        tiebreak: a column that orders rows of equal time; without it they are simultaneous.
+        types: event types defined by conditions on columns, for tables without a type column.
+        time_unit: what a time column of numbers counts, so that windows may be given in units.
+        numbers: "double" for 64-bit floats, "exact" for integers of any length as decimal text.
+        offset: moves the windows' starts: a number in the time column's unit, or a timedelta.
+
+    >>> import pyarrow as pa
+    >>> table = pa.table({"time": [1, 2, 3, 4, 5, 6, 7, 8], "type": list("ABAACBAB")})
+    >>> query("RETURN COUNT(*) PATTERN (SEQ(A+, B))+").run(table).to_pylist()
+    [{'count': 43.0}]
+    """
+    return Query(
+        text,
+        time=time,
+        type=type,
+        tiebreak=tiebreak,
+        types=types,
+        time_unit=time_unit,
+        numbers=numbers,
+        offset=offset,
+    )

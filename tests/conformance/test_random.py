@@ -1,0 +1,114 @@
+"""Random queries over random streams: every engine returns what the reference enumerates.
+
+An engine is a function from a Case to result rows; add it to ENGINES and it runs all of these.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from fractions import Fraction
+from typing import Any
+
+import pyarrow as pa
+import pytest
+from hypothesis import assume, given, note, settings
+from hypothesis import strategies as st
+from tests.conformance import strategies
+from tests.conformance.strategies import KINDS, SEMANTICS, WINDOWS, Case
+
+import sparkleene as sk
+
+Rows = list[dict[str, Any]]
+EXAMPLES = 150
+
+
+def table(case: Case) -> pa.Table:
+    """Return the rows of a case as a table with the columns' declared types."""
+    return pa.table({name: pa.array([row.get(name) for row in case.rows], kind) for name, kind in KINDS.items()})
+
+
+def compiled(case: Case) -> sk.Query:
+    """Return the case's query; what planning refuses is not a case."""
+    try:
+        return sk.query(
+            case.text,
+            time=case.time,
+            type=case.type,
+            tiebreak=case.tiebreak,
+            offset=case.offset,
+            numbers=case.numbers,  # type: ignore[arg-type]
+        )
+    except sk.QueryError as error:
+        assume(error.diagnostics[0].code != "ambiguous-negation")
+        raise
+
+
+def in_process(case: Case) -> Rows:
+    """Run the in-process engine."""
+    return compiled(case).run(table(case)).to_pylist()  # type: ignore[no-any-return]
+
+
+ENGINES: list[Callable[[Case], Rows]] = [in_process]
+
+
+def same(value: Any, expected: Any) -> bool:
+    """Compare a result with the exact number of the reference."""
+    if expected is None or value is None:
+        return value is None and expected is None
+    if isinstance(value, str) and isinstance(expected, int | Fraction):
+        return Fraction(value) == Fraction(expected)
+    if isinstance(value, float) and not isinstance(expected, str):
+        if isinstance(expected, int) and abs(expected) <= 2**53:
+            return value == expected
+        return math.isclose(value, float(expected), rel_tol=1e-12, abs_tol=1e-12)
+    return bool(value == expected)
+
+
+def check(case: Case, run: Callable[[Case], Rows]) -> None:
+    """Compare an engine with the reference on one case."""
+    note(f"{case}")
+    expected = case.expected()
+    rows = run(case)
+    assert [list(row) for row in rows] == [list(row) for row in expected] or not expected == rows == []
+    assert len(rows) == len(expected), f"{rows}\n{expected}"
+    for row, wanted in zip(rows, expected, strict=True):
+        assert list(row) == list(wanted)
+        for name, value in wanted.items():
+            assert same(row[name], value), f"{name}: {row[name]!r} is not {value!r}\n{rows}\n{expected}"
+
+
+@pytest.mark.parametrize("run", ENGINES, ids=lambda run: run.__name__)
+@pytest.mark.parametrize("semantics", SEMANTICS)
+@pytest.mark.parametrize("negation", [False, True], ids=["positive", "negation"])
+@pytest.mark.parametrize("adjacent", [False, True], ids=["linear", "adjacent"])
+@given(data=st.data())
+@settings(max_examples=EXAMPLES)
+def test_semantics(
+    run: Callable[[Case], Rows], semantics: str, negation: bool, adjacent: bool, data: st.DataObject
+) -> None:
+    check(data.draw(strategies.case(semantics=semantics, negation=negation, adjacent=adjacent)), run)
+
+
+@pytest.mark.parametrize("run", ENGINES, ids=lambda run: run.__name__)
+@pytest.mark.parametrize("window", WINDOWS)
+@given(data=st.data())
+@settings(max_examples=EXAMPLES)
+def test_windows(run: Callable[[Case], Rows], window: str, data: st.DataObject) -> None:
+    check(data.draw(strategies.case(kinds=(window,))), run)
+
+
+@pytest.mark.parametrize("run", ENGINES, ids=lambda run: run.__name__)
+@pytest.mark.parametrize("feature", ["conjunction", "keys", "tiebreak"])
+@given(data=st.data())
+@settings(max_examples=EXAMPLES)
+def test_features(run: Callable[[Case], Rows], feature: str, data: st.DataObject) -> None:
+    check(data.draw(strategies.case(**{feature: True})), run)
+
+
+@pytest.mark.parametrize("run", ENGINES, ids=lambda run: run.__name__)
+@pytest.mark.parametrize("numbers", ["double", "exact"])
+@given(data=st.data())
+@settings(max_examples=EXAMPLES)
+def test_numbers(run: Callable[[Case], Rows], numbers: str, data: st.DataObject) -> None:
+    check(data.draw(strategies.case(numbers=numbers)), run)

@@ -1,0 +1,307 @@
+"""Kernels for adjacent predicates against a plain evaluator that follows the definition entry by entry."""
+
+from __future__ import annotations
+
+import math
+import os
+import random
+import subprocess
+import sys
+from typing import Any
+
+import numpy as np
+import pytest
+
+from sparkleene.kernels import choose as choosing
+from sparkleene.kernels import divide, ordered, scan, waiting
+from sparkleene.kernels.numbers import log2, to_double
+from sparkleene.kernels.program import ANY, CONTIGUOUS, EQ, GE, GT, LE, LT, NE, NEXT, Events, Field, Predicates, Program
+
+KERNELS = {"scan": scan, "ordered": ordered, "waiting": waiting, "divide": divide}
+FIELDS = {
+    "float64": Field(np.ones(1), np.ones(1, np.uint64)),
+    "complex128": Field(np.ones(1, np.complex128), np.ones(1, np.uint64)),
+    "uint64": Field(np.ones(2, np.uint64), np.array([2147483647, 2147483629], np.uint64)),
+}
+KINDS = [
+    [LT], [LE], [GT], [GE], [EQ], [NE], [EQ, EQ], [EQ, NE], [NE, EQ], [EQ, LT], [GE, EQ], [EQ, EQ, GT],
+    [LT, GT], [GE, LE], [LT, EQ, LE], [NE, GT], "code",
+]  # fmt: skip
+
+
+def program_of(mode: int, rng: random.Random, allowed: list[Any] | None = None) -> tuple[Program, Predicates]:
+    """Make a random machine: states 1.. have one label each, some transitions carry pairs."""
+    labels = rng.randint(1, 3)
+    live = rng.randint(1, 4)
+    of = [None] + [rng.randrange(labels) for _ in range(live)]
+    sink = live + 1 if rng.random() < 0.5 else None
+    states = live + 1 + (sink is not None)
+    pairs = [rng.choice(allowed or KINDS) for _ in range(rng.randint(1, 3))]
+    one_pair = {s: rng.randrange(len(pairs)) for s in range(1, live + 1)}
+    simple = rng.random() < 0.5
+    rows: list[tuple[int, int, int, int]] = []
+    for s in range(live + 1):
+        for d in range(1, live + 1):
+            if rng.random() < 0.45 or (s, d) in ((0, 1), (1, 1)):
+                p = rng.randrange(len(pairs)) if s and rng.random() < 0.7 else -1
+                if p >= 0 and simple:
+                    p = one_pair[s]
+                rows.append((of[d], s, d, p))  # type: ignore[arg-type]
+                if sink is not None and rng.random() < 0.5:
+                    rows.append((of[d], s, sink, p))  # type: ignore[arg-type]
+    rows.sort(key=lambda r: r[0])
+    off = [sum(r[0] < k for r in rows) for k in range(labels + 1)]
+    symbols = 2**labels
+    keep = np.tile(np.arange(states), (symbols, 1))
+    leave = np.tile(np.arange(states), (labels, 1))
+    moves = rng.random() < 0.4
+    for y in range(1, symbols):
+        for s in range(states):
+            if mode == CONTIGUOUS and s not in (0, sink):
+                keep[y, s] = sink if sink is not None and rng.random() < 0.3 else -1
+            elif moves and s and s != sink and rng.random() < 0.2:
+                same = [t for t in range(1, live + 1) if of[t] == of[s]]
+                keep[y, s] = rng.choice([*same, -1, s if sink is None else sink])
+    if mode == CONTIGUOUS:
+        keep[0, 1 : live + 1] = -1
+    if moves and rng.random() < 0.3:
+        keep[symbols - 1, 0] = -1
+    joined = rng.random() < 0.3
+    for label in range(labels):
+        for s in range(1, live + 1):
+            same = [t for t in range(1, live + 1) if of[t] == of[s]]
+            choices = [-1, *same, sink if sink is not None else -1] if joined else [-1]
+            leave[label, s] = rng.choice(choices)
+    lows = rng.randint(0, 2)
+    sums = rng.randint(0, 2)
+    classes = rng.randint(1, 2)
+    outs = [s for s in range(1, states) if rng.random() < 0.7] or [states - 1]
+    ops = [op for kind in pairs for op in (kind if kind != "code" else [])]
+    code, consts, code_off, comp_off = [], [2.0, 0.5, math.nan, 0.0], [0], [0]
+    for kind in pairs:
+        if kind == "code":
+            code += code_of(rng)
+        code_off.append(len(code))
+        comp_off.append(comp_off[-1] + (0 if kind == "code" else len(kind)))
+    masks = np.array([rng.randrange(symbols) for _ in range(sums)], np.uint64)
+    low_masks = np.array([rng.randrange(symbols) for _ in range(lows)], np.uint64)
+    ints = lambda values: np.array(values, np.int64)  # noqa: E731
+    program = Program(
+        mode, states, ints(off), ints([r[1] for r in rows]), ints([r[2] for r in rows]),
+        ints([r[3] for r in rows]), keep.astype(np.int64), leave.astype(np.int64),
+        np.arange(symbols, dtype=np.uint64), ints(outs), ints([rng.randrange(classes) for _ in outs]), classes,
+        masks, low_masks,
+    )  # fmt: skip
+    predicates = Predicates(
+        ints(comp_off), ints(ops), ints(code_off), ints(code).reshape(-1, 2), np.array(consts)
+    )
+    return program, predicates
+
+
+def code_of(rng: random.Random, depth: int = 3) -> list[tuple[int, int]]:
+    """Make random stack code that ends in a truth value."""
+
+    def number(d: int) -> list[tuple[int, int]]:
+        r = rng.random()
+        if d == 0 or r < 0.5:
+            return [(rng.choice([scan.PUSH_F, scan.PUSH_G]), rng.randrange(3))] if r < 0.8 else [
+                (scan.PUSH_CONST, rng.randrange(4))
+            ]  # fmt: skip
+        if r < 0.6:
+            return [*number(d - 1), (scan.NEG, 0)]
+        return number(d - 1) + number(d - 1) + [(rng.randint(scan.ADD, scan.MOD), 0)]
+
+    def truth(d: int) -> list[tuple[int, int]]:
+        r = rng.random()
+        if d == 0 or r < 0.4:
+            return number(2) + number(2) + [(rng.randint(scan.CODE_LT, scan.CODE_NE), 0)]
+        if r < 0.5:
+            return [*number(1), (scan.ISNULL, 0)]
+        if r < 0.7:
+            return [*truth(d - 1), (scan.NOT, 0)]
+        return truth(d - 1) + truth(d - 1) + [(rng.choice([scan.AND, scan.OR]), 0)]
+
+    return truth(depth)
+
+
+def events_of(program: Program, predicates: Predicates, rng: random.Random, n: int, same: bool) -> Events:
+    symbols = len(program.labels)
+    tick, t = [], 0
+    ties = rng.choice([0.0, 0.3, 0.6])
+    for _ in range(n):
+        t += rng.random() >= ties
+        tick.append(t)
+    columns = max(3, len(predicates.op))
+    spread = rng.choice([1, 3, 20])
+
+    def value() -> float:
+        return math.nan if rng.random() < 0.05 else float(rng.randint(-spread, spread))
+
+    f = np.array([[value() for _ in range(n)] for _ in range(columns)]).reshape(columns, n)
+    g = f if same else np.array([[value() for _ in range(n)] for _ in range(columns)]).reshape(columns, n)
+    sums = [[math.nan if rng.random() < 0.1 else float(rng.randint(-9, 9)) for _ in range(n)] for _ in program.sum_labels]
+    lows = [[math.nan if rng.random() < 0.1 else float(rng.randint(-9, 9)) for _ in range(n)] for _ in program.low_labels]
+    dense = rng.random() < 0.5
+    symbol = [rng.randrange(1 if dense else 0, symbols) for _ in range(n)]
+    return Events(
+        np.array(tick, np.int64), np.array(symbol, np.uint8), np.array(sums, float).reshape(len(sums), n),
+        np.array(lows, float).reshape(len(lows), n), f, g,
+    )  # fmt: skip
+
+
+def code_value(predicates: Predicates, events: Events, p: int, old: int, new: int) -> Any:
+    """Run stack code over None, bool and float."""
+    stack: list[Any] = []
+    nul = lambda x: None if x != x else float(x)  # noqa: E731
+    for o, a in predicates.code[predicates.code_off[p] : predicates.code_off[p + 1]].tolist():
+        if o == scan.PUSH_F:
+            stack.append(nul(events.f[a, old]))
+        elif o == scan.PUSH_G:
+            stack.append(nul(events.g[a, new]))
+        elif o == scan.PUSH_CONST:
+            stack.append(nul(predicates.consts[a]))
+        elif o in (scan.NEG, scan.NOT, scan.ISNULL):
+            x = stack.pop()
+            if o == scan.ISNULL:
+                stack.append(x is None)
+            else:
+                stack.append(None if x is None else -x if o == scan.NEG else not x)
+        else:
+            y, x = stack.pop(), stack.pop()
+            if o == scan.AND:
+                stack.append(False if x is False or y is False else None if x is None or y is None else True)
+            elif o == scan.OR:
+                stack.append(True if x is True or y is True else None if x is None or y is None else False)
+            elif x is None or y is None:
+                stack.append(None)
+            elif o >= scan.CODE_LT:
+                stack.append(COMPARE[o - scan.CODE_LT](x, y))
+            elif o in (scan.DIV, scan.MOD):
+                stack.append(None if y == 0 else x / y if o == scan.DIV else math.fmod(x, y))
+            else:
+                stack.append({scan.ADD: x + y, scan.SUB: x - y, scan.MUL: x * y}[o])
+    return stack[-1]
+
+
+COMPARE = [
+    lambda x, y: x < y, lambda x, y: x <= y, lambda x, y: x > y, lambda x, y: x >= y, lambda x, y: x == y,
+    lambda x, y: x < y or x > y,
+]  # fmt: skip
+
+
+def holds(predicates: Predicates, events: Events, p: int, old: int, new: int) -> bool:
+    for c in range(predicates.off[p], predicates.off[p + 1]):
+        if not COMPARE[predicates.op[c]](events.f[c, old], events.g[c, new]):
+            return False
+    return predicates.code_off[p] == predicates.code_off[p + 1] or (
+        code_value(predicates, events, p, old, new) is True
+    )
+
+
+def expected(program: Program, predicates: Predicates, events: Events, lo: int, hi: int) -> Any:
+    """Hold every entry (state, event, count, sums, lows) and follow the definition."""
+    sums, lows = len(program.sum_labels), len(program.low_labels)
+    entries: list[tuple[int, int, list[int], list[float]]] = [(0, -1, [1] + [0] * sums, [math.inf] * lows)]
+    i = lo
+    while i < hi:
+        j = i
+        while j < hi and events.tick[j] == events.tick[i]:
+            j += 1
+        union = 0
+        fresh = []
+        extended: list[set[int]] = [set() for _ in entries]
+        for e in range(i, j):
+            mask = int(program.labels[events.symbol[e]])
+            union |= mask
+            for label in range(len(program.off) - 1):
+                if not mask >> label & 1:
+                    continue
+                for t in range(program.off[label], program.off[label + 1]):
+                    value, low = [0] * (1 + sums), [math.inf] * lows
+                    for k, (s, old, v, m) in enumerate(entries):
+                        p = program.pair[t]
+                        if s == program.src[t] and (p < 0 or holds(predicates, events, p, old, e)):
+                            value = [x + y for x, y in zip(value, v, strict=True)]
+                            low = [min(x, y) for x, y in zip(low, m, strict=True)]
+                            extended[k].add(label)
+                    if not value[0]:
+                        continue
+                    for q in range(sums):
+                        x = events.sums[q, e]
+                        if int(program.sum_labels[q]) >> label & 1 and x == x:
+                            value[1 + q] += value[0] * int(x)
+                    for q in range(lows):
+                        if int(program.low_labels[q]) >> label & 1 and events.lows[q, e] == events.lows[q, e]:
+                            low[q] = min(low[q], events.lows[q, e])
+                    fresh.append((int(program.dst[t]), e, value, low))
+        kept = []
+        for (s, old, v, m), by in zip(entries, extended, strict=True):
+            for label in sorted(by) if program.mode == NEXT else ():
+                s = int(program.leave[label, s]) if s >= 0 else -1
+            s = int(program.keep[union, s]) if s >= 0 else -1
+            if s >= 0:
+                kept.append((s, old, v, m))
+        entries = kept + fresh
+        i = j
+    out = [[0] * (1 + sums) for _ in range(program.classes)]
+    out_low = [[math.inf] * lows for _ in range(program.classes)]
+    for o, c in zip(program.out_state, program.out_class, strict=True):
+        for s, _, v, m in entries:
+            if s == o:
+                out[c] = [x + y for x, y in zip(out[c], v, strict=True)]
+                out_low[c] = [min(x, y) for x, y in zip(out_low[c], m, strict=True)]
+    return out, out_low
+
+
+def check(run: Any, program: Program, predicates: Predicates, events: Events, name: str, bounds: list[int]) -> None:
+    field = FIELDS[name]
+    columns = len(field.one)
+    if name == "uint64":
+        program = program._replace(low_labels=program.low_labels[:0])
+        null = np.iinfo(np.int64).min
+        sums = np.where(np.isnan(events.sums), 0, events.sums).astype(np.int64)
+        events = events._replace(sums=np.where(np.isnan(events.sums), null, sums), lows=events.lows[:0])
+    width, lows = (1 + len(program.sum_labels)) * columns, len(program.low_labels)
+    lo, hi = np.array(bounds[:-1], np.int64), np.array(bounds[1:], np.int64)
+    out = np.zeros((len(lo), program.classes, width), field.one.dtype)
+    out_low = np.full((len(lo), program.classes, lows), np.inf)
+    run(program, predicates, events, field, lo, hi, out, out_low)
+    plain = events
+    if name == "uint64":
+        null = np.iinfo(np.int64).min
+        plain = events._replace(sums=np.where(events.sums == null, np.nan, events.sums.astype(float)))
+    for k in range(len(lo)):
+        value, low = expected(program, predicates, plain, bounds[k], bounds[k + 1])
+        assert out_low[k].tolist() == low
+        for c in range(program.classes):
+            want = value[c]
+            if name == "uint64":
+                assert out[k, c].tolist() == [v % int(m) for v in want for m in field.mod]
+            else:
+                got = out[k, c] if name == "float64" else to_double(out[k, c])
+                assert got.tolist() == pytest.approx([float(v) for v in want], rel=1e-9, abs=0)
+
+
+def sweep(kernel: str, mode: int, name: str, seeds: range, allowed: list[Any] | None = None) -> int:
+    """Run random cases and return how many the kernel supported."""
+    done = 0
+    for seed in seeds:
+        rng = random.Random(seed)
+        program, predicates = program_of(mode, rng, allowed)
+        if not KERNELS[kernel].supports(program, predicates):
+            continue
+        n = rng.choice([0, 1, 5, 12, 14])
+        events = events_of(program, predicates, rng, n, rng.random() < 0.5)
+        bounds = sorted({0, n, *(rng.randint(0, n) for _ in range(2))}) if n else [0, 0]
+        try:
+            check(KERNELS[kernel].run, program, predicates, events, name, bounds)
+        except Exception as error:
+            raise AssertionError(f"{kernel} {mode} {name} seed {seed}: {error}") from error
+        done += 1
+    return done
+
+
+@pytest.mark.parametrize("name", FIELDS)
+@pytest.mark.parametrize("mode", [ANY, NEXT, CONTIGUOUS])
+def test_scan(mode: int, name: str) -> None:
+    assert sweep("scan", mode, name, range(150)) == 150
