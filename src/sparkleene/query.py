@@ -9,7 +9,7 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Literal
 
 from sparkleene.errors import Diagnostic, QueryError
-from sparkleene.language import parse, parse_expression
+from sparkleene.language import parse, parse_expression, to_text
 from sparkleene.language.bind import bind
 from sparkleene.plan.plan import Plan, plan
 
@@ -97,6 +97,21 @@ class Query:
         text = [] if self._type is None else [self._type]
         table, back = read(data, self._needed(made, names), text)
         return back(run(made, table, self._options(), threads, self.text, self._filename))
+
+    def explain(self) -> str:
+        """Return how the query is evaluated, as text to read; `plan` is the same as data.
+
+        >>> print(query("RETURN COUNT(*) PATTERN SEQ(A+, B)").explain().partition("Sub-streams")[0])
+        Query
+          RETURN COUNT(*)
+          PATTERN SEQ(A+, B)
+        ...
+        """
+        from sparkleene.plan.explain import Reading, explain
+
+        offset = None if self._offset is None else f"windows start {self._offset} later"
+        reading = Reading(self._time, self._type, self._tiebreak, self._numbers, offset)
+        return explain(self.plan, to_text(self._tree), reading)
 
     def __repr__(self) -> str:
         """Show the query's text."""

@@ -43,8 +43,9 @@ class Plan:
     def granularity(self) -> tuple[Granularity, ...]:
         """The granularity of each state's aggregate, by COGRA's table 5."""
         if self.machine.semantics != "skip-till-any-match":
-            return ("pattern",) * len(self.machine.states)
-        return tuple("event" if s in self.stored else "type" for s in range(len(self.machine.states)))
+            return tuple("pattern" for _ in self.machine.states)
+        kinds: dict[bool, Granularity] = {True: "event", False: "type"}
+        return tuple(kinds[s in self.stored] for s in range(len(self.machine.states)))
 
     @property
     def overall(self) -> str:
@@ -94,9 +95,7 @@ def plan(bound: Bound, source: str = "", filename: str = "query") -> Plan:
         raise _error(bound, source, filename, "pattern-too-large",
                      "the pattern unrolls to too many states",
                      "use smaller repetition bounds, or fewer labels inside NOT") from None  # fmt: skip
-    if any(p.guards and p.ambiguous() for p in built.operands) or any(
-        g.ambiguous() for p in built.operands for g in p.guards if g.guards
-    ):
+    if any(map(_unclear, built.operands)):
         raise _error(bound, source, filename, "ambiguous-negation",
                      "the pattern can read one trend in two ways, so the place of NOT in it is not clear",
                      "give the occurrences of a repeated type aliases of their own")  # fmt: skip
@@ -106,6 +105,11 @@ def plan(bound: Bound, source: str = "", filename: str = "query") -> Plan:
             Diagnostic("slide-needed", "a window of events needs a SLIDE", span.start, span.end,
                        help="write WITHIN n EVENTS SLIDE m EVENTS"), source, filename)  # fmt: skip
     return Plan(bound, built, pairs(bound.adjacent))
+
+
+def _unclear(p: Positions) -> bool:
+    """Tell whether a NOT stands at any depth in a pattern that reads some word in two ways."""
+    return (bool(p.guards) and p.ambiguous()) or any(map(_unclear, p.guards))
 
 
 def _error(bound: Bound, source: str, filename: str, code: str, message: str, help: str) -> QueryError:

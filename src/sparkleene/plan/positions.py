@@ -29,7 +29,8 @@ class Positions:
     last: Mapping[int, Guards]  # where trends end, with the guards until the window's end
     follow: Mapping[int, Mapping[int, Guards]]
     guards: tuple[Positions, ...]  # what each guard number forbids
-    clash: bool = False  # two parses take one step under different guards
+    clash: bool  # two parses take one step under different guards
+    pattern: Pattern  # that they are the positions of
 
     def ambiguous(self) -> bool:
         """Tell whether some label word has two accepting runs (then NOT has no clear place in it)."""
@@ -157,4 +158,5 @@ def positions(pattern: Pattern, index: Mapping[str, int]) -> Positions:
         dict(enumerate(builder.follow)),
         tuple(builder.guards),
         builder.clash,
+        pattern,
     )
