@@ -123,8 +123,9 @@ TABLE = [
     ([X.format("<"), Y.format(">")], "divide and conquer", "scan", "last tick"),
     ([X.format("<"), Y.format(">"), Z.format("=")], "divide and conquer", "scan", "last tick"),
     ([X.format("<"), Y.format(">"), Z.format("<")], "scan", "scan", "last tick"),
-    ([X.format("<"), Y.format("!=")], "scan", "scan", "last tick"),
-    ([X.format("!="), Y.format("!=")], "scan", "scan", "last tick"),
+    ([X.format("<"), Y.format("!=")], "divide and conquer", "scan", "last tick"),
+    ([X.format("!="), Y.format("!=")], "divide and conquer", "scan", "last tick"),
+    ([X.format("!="), Y.format("!="), Z.format(">")], "scan", "scan", "last tick"),
     (["S.x + NEXT(S).x > 0"], "scan", "scan", "last tick"),
     ([X.format("="), "S.x + NEXT(S).x > 0"], "scan", "scan", "last tick"),
 ]

@@ -161,11 +161,14 @@ class _Explainer:
         state = self.machine.states[s]
         if self.bound.semantics == "contiguous" and not state.final and self.machine.label[s] >= 0:
             return  # any tick ends these
-        for by, label in enumerate(self.bound.labels):
-            if label.negated:
-                kept = self.machine.keep(1 << by, extended=False)[s]
-                if kept != s:
-                    yield f"={label.name}=> {'gone' if kept < 0 else kept}"
+        for by in self.forbidden:
+            kept = self.machine.keep(1 << by, extended=False)[s]
+            if kept != s:
+                yield f"={self.bound.labels[by].name}=> {'gone' if kept < 0 else kept}"
+
+    @property
+    def forbidden(self) -> list[int]:
+        return [by for by, label in enumerate(self.bound.labels) if label.negated]
 
     def watching(self, state: State, by: int) -> list[tuple[int, int]]:
         """Return the guards on the steps by a label out of a state."""
@@ -385,15 +388,22 @@ class _Explainer:
             return f"{first} / {rest[0]}"
         return first
 
+    @cached_property
+    def fallback(self) -> str:
+        """Why the predicates' own algorithms cannot run together, empty if they can."""
+        algorithms = {pair.algorithm(self.bound.semantics) for pair in self.plan.pairs}
+        if "heap" in algorithms and any(len(self.asking(s)) > 1 for s in self.plan.stored):
+            return "two predicates leave one state, which a heap cannot order"
+        moved = (self.machine.keep(1 << by, False)[s] != s for by in self.forbidden for s in self.plan.stored)
+        if "divide and conquer" in algorithms and any(moved):
+            return "NOT moves stored events, which divide and conquer cannot"
+        return ""
+
     def cost(self) -> Rows:
         bound, pairs = BOUNDS[0], self.plan.pairs
         if pairs:
             bound = max((_bound(pair, self.bound.semantics) for pair in pairs), key=BOUNDS.index)
-        # A heap orders what waits in a state by one comparison.
-        mixed = self.bound.semantics == "skip-till-next-match" and any(
-            len(self.asking(s)) > 1 for s in self.plan.stored
-        )
-        if mixed:
+        if self.fallback:
             bound = BOUNDS[-1]
         stored = "" if not pairs else "stored events + "
         if self.overlap == 1:
@@ -406,8 +416,8 @@ class _Explainer:
             often = f"{self.overlap} windows hold an event" if self.overlap else "one window per trigger"
             each, open_ = f" and a window; {often}", "q x open windows"
         yield "time", f"{bound} for n events of a sub-stream{each}"
-        if mixed:
-            yield "", "two predicates leave one state, so its events are in no one order and are scanned"
+        if self.fallback:
+            yield "", f"{self.fallback}, so stored events are scanned"
         yield "memory", f"O({stored}{open_}), q = {self.q}"
 
 

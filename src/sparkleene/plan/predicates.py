@@ -10,7 +10,9 @@ from sparkleene.language.ast import Comparison as Operator
 from sparkleene.language.ast import Semantics
 from sparkleene.language.bound import Adjacent, Call, Field, Literal_, Term
 
-Algorithm = Literal["hash", "tree", "two trees", "hash of trees", "divide and conquer", "heap", "last tick", "scan"]
+Algorithm = Literal[
+    "hash", "tree", "two trees", "hash of trees", "divide and conquer", "heap", "last tick", "scan"
+]
 
 _FLIP: dict[str, Operator] = {"=": "=", "!=": "!=", "<": ">", "<=": ">=", ">": "<", ">=": "<="}
 _INVERSE: dict[str, Operator] = {"=": "!=", "!=": "=", "<": ">=", "<=": ">", ">": "<=", ">=": "<"}
@@ -41,14 +43,14 @@ class Pair:
         ordered = len(self.comparisons) - equal - unequal
         if semantics == "contiguous":
             return "last tick"
-        if self.general or ordered + 2 * unequal > 2:
+        if self.general or ordered + unequal > 2:
             return "scan"
         if semantics == "skip-till-next-match":
             return "heap" if ordered == 1 and not unequal and not equal else "scan"
+        if ordered + unequal == 2:
+            return "divide and conquer"
         if unequal:
             return "two trees"
-        if ordered == 2:
-            return "divide and conquer"
         if ordered == 1:
             return "hash of trees" if equal else "tree"
         return "hash"
