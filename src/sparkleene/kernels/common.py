@@ -1,4 +1,4 @@
-"""What the kernels for adjacent predicates share: flattened transitions, moves, and small steps on vectors."""
+"""What the kernels for adjacent predicates share: flattened transitions and small steps on vectors."""
 
 from __future__ import annotations
 
@@ -42,13 +42,13 @@ def has(mask: Any, label: Any) -> bool:
 
 
 @compiled
-def stored_states(program: Program) -> Array:
-    """Mark states with a predicated transition out of them, or that move into such (never the start)."""
+def stored_states(program: Program, moved: bool) -> Array:
+    """Mark states with a predicated transition out of them and, if `moved`, those that move into such."""
     stored = np.zeros(program.states, np.bool_)
     for t in range(len(program.src)):
         if program.pair[t] >= 0:
             stored[program.src[t]] = True
-    changed = True
+    changed = moved
     while changed:
         changed = False
         for s in range(1, program.states):
@@ -67,8 +67,8 @@ def stored_states(program: Program) -> Array:
 
 
 @compiled
-def actions(program: Program) -> Actions:
-    """Flatten the transitions of every symbol."""
+def actions(program: Program, moved: bool) -> Actions:
+    """Flatten the transitions of every symbol; `moved` as for stored_states."""
     symbols, labels = len(program.labels), len(program.off) - 1
     off = np.zeros(symbols + 1, np.int64)
     for y in range(symbols):
@@ -92,18 +92,8 @@ def actions(program: Program) -> Actions:
                         k += 1
                 if k > before:
                     last[k - 1] = True
-    stored = stored_states(program)
+    stored = stored_states(program, moved)
     return Actions(off, at[0].copy(), at[1].copy(), at[2].copy(), at[3].copy(), last, stored)
-
-
-
-@compiled
-def leads(program: Program, label: int, state: int) -> bool:
-    """Tell whether a label has a transition out of a state."""
-    for t in range(program.off[label], program.off[label + 1]):  # noqa: SIM110
-        if program.src[t] == state:
-            return True
-    return False
 
 
 @compiled
@@ -149,7 +139,7 @@ def compare(op: int, x: float, y: float) -> bool:
 @compiled
 def blank(value: Array) -> bool:
     """Tell whether a vector holds nothing."""
-    for w in range(len(value)):  # noqa: SIM110
+    for w in range(len(value)):
         if nonzero(value[w]):
             return False
     return True
@@ -157,8 +147,15 @@ def blank(value: Array) -> bool:
 
 @compiled
 def pick_up(
-    value: Array, low: Array, label: int, e: int, sum_labels: Array, sums: Array, low_labels: Array,
-    lows: Array, mod: Array,
+    value: Array,
+    low: Array,
+    label: int,
+    e: int,
+    sum_labels: Array,
+    sums: Array,
+    low_labels: Array,
+    lows: Array,
+    mod: Array,
 ) -> None:
     """Let the partial trends of a vector take in an event."""
     columns = len(mod)

@@ -15,10 +15,6 @@ from .numbers import add, nonzero
 from .program import ANY, Array, Events, Field, Predicates, Program
 from .ranks import Parts, Work, parts, roles, shape, sort_elements, work
 
-BLOCK = 16
-AHEAD = 32  # events to read ahead for
-FAR = 1 << 14  # cells from which reading ahead pays
-
 
 def supports(program: Program, predicates: Predicates) -> bool:
     """Tell whether this kernel can run a program."""
@@ -65,8 +61,18 @@ class Trees(NamedTuple):
 
 @compiled
 def rank_part(
-    part: Parts, q: int, p: int, role: Array, symbol: Array, f: Array, g: Array, lo: int, hi: int, room: Work,
-    rank: Array, segment: Array,
+    part: Parts,
+    q: int,
+    p: int,
+    role: Array,
+    symbol: Array,
+    f: Array,
+    g: Array,
+    lo: int,
+    hi: int,
+    room: Work,
+    rank: Array,
+    segment: Array,
 ) -> int:
     """Fill rank and segment of part q over one stretch; return the number of cells."""
     size = hi - lo
@@ -93,7 +99,7 @@ def rank_part(
                 fresh |= x != y
             if fresh:
                 segment[q, segments, 0], segment[q, segments, 1] = cells, places
-                cells += places + places // BLOCK
+                cells += places
                 places = 0
                 segments += 1
         end = j
@@ -139,32 +145,23 @@ def rank_part(
         j = end
     if n:
         segment[q, segments, 0], segment[q, segments, 1] = cells, places
-    return cells + places + places // BLOCK
-
-
-@compiled
-def after(place: int, size: int) -> int:
-    """Return the cell after `place` on the way up from it, 0 at the end.
-
-    A segment of `size` places has blocks of BLOCK places, each a Fenwick tree of its own, and behind them a
-    Fenwick tree over whole blocks: what an update touches lies together and what is far away is small.
-    """
-    if place > size:
-        k = place - size
-        k += k & -k
-        return size + k if k <= size // BLOCK else 0
-    local = ((place - 1) & (BLOCK - 1)) + 1
-    local += local & -local
-    block = (place - 1) // BLOCK
-    if local <= BLOCK and block * BLOCK + local <= size:
-        return block * BLOCK + local
-    return size + block + 1 if block + 1 <= size // BLOCK else 0
+    return cells + places
 
 
 @compiled
 def insert(
-    slot: Array, base: Array, tree: Array, tree_low: Array, rank: Array, segment: Array, s: int, i: int,
-    value: Array, low: Array, row: int, mod: Array,
+    slot: Array,
+    base: Array,
+    tree: Array,
+    tree_low: Array,
+    rank: Array,
+    segment: Array,
+    s: int,
+    i: int,
+    value: Array,
+    low: Array,
+    row: int,
+    mod: Array,
 ) -> None:
     """Put row `row` of values into the trees of state s as an entry of event i."""
     columns = len(mod)
@@ -175,18 +172,12 @@ def insert(
         seg = rank[q, i, 0]
         at = base[slot[s, q]] + segment[q, seg, 0] - 1
         size = np.int64(segment[q, seg, 1])
-        if tree.shape[1] + tree_low.shape[1] == 1:
-            x = value[row, 0]
-            while k:
-                tree[at + k, 0] = add(tree[at + k, 0], x, mod[0])
-                k = after(k, size)
-        else:
-            while k:
-                for w in range(tree.shape[1]):
-                    tree[at + k, w] = add(tree[at + k, w], value[row, w], mod[w % columns])
-                for m in range(tree_low.shape[1]):
-                    tree_low[at + k, m] = min(tree_low[at + k, m], low[row, m])
-                k = after(k, size)
+        while k <= size:
+            for w in range(tree.shape[1]):
+                tree[at + k, w] = add(tree[at + k, w], value[row, w], mod[w % columns])
+            for m in range(tree_low.shape[1]):
+                tree_low[at + k, m] = min(tree_low[at + k, m], low[row, m])
+            k += k & -k
 
 
 @compiled
@@ -201,33 +192,11 @@ def _erase(trees: Trees, s: int) -> None:
             if slot >= 0 and k > 0:
                 seg = trees.rank[q, i, 0]
                 at = trees.base[slot] + trees.segment[q, seg, 0] - 1
-                while k:
+                while k <= trees.segment[q, seg, 1]:
                     clear(trees.tree, trees.tree_low, at + k)
-                    k = after(k, np.int64(trees.segment[q, seg, 1]))
+                    k += k & -k
         node = trees.link[node]
     trees.first[s] = -1
-
-
-@compiled
-def _touch(slot: Array, base: Array, tree: Array, rank: Array, segment: Array, lo: int, hi: int) -> int:
-    """Read cells that events lo:hi will need: many misses of the cache at once cost little more than one."""
-    found = 0
-    for q in range(slot.shape[1]):
-        for s in range(slot.shape[0]):
-            if slot[s, q] < 0:
-                continue
-            for i in range(lo, hi):
-                seg, k = rank[q, i, 0], rank[q, i, 1]
-                if k:
-                    at = base[slot[s, q]] + segment[q, seg, 0] - 1
-                    found += nonzero(tree[at + k, 0])
-                    found += nonzero(tree[at + min(k | (BLOCK // 2), segment[q, seg, 1]), 0])
-                seg, k = rank[q, i, 2], rank[q, i, 3]
-                if k:
-                    at = base[slot[s, q]] + segment[q, seg, 0] - 1
-                    found += nonzero(tree[at + k, 0])
-                    found += nonzero(tree[at + segment[q, seg, 1] + k // BLOCK, 0])
-    return found
 
 
 @compiled
@@ -261,10 +230,22 @@ def _move(trees: Trees, s: int, t: int, stored: Array, mod: Array) -> None:
 
 @compiled
 def _stretch(
-    program: Program, act: Actions, part_off: Array, events: Events, mod: Array, trees: Trees, order: Array,
-    tot: Array, tot_low: Array, new: Array, new_low: Array, new_at: Array, lo: int, hi: int,
-) -> int:
-    """Process one stretch; what it returns means nothing but keeps reading ahead from being left out."""
+    program: Program,
+    act: Actions,
+    part_off: Array,
+    events: Events,
+    mod: Array,
+    trees: Trees,
+    order: Array,
+    tot: Array,
+    tot_low: Array,
+    new: Array,
+    new_low: Array,
+    new_at: Array,
+    lo: int,
+    hi: int,
+) -> None:
+    """Process one stretch."""
     tick, symbol, sums, lows = events.tick, events.symbol, events.sums, events.lows
     a_off, a_label, a_src, a_dst, a_pair, a_last, stored = act
     slot, base, tree, tree_low, rank, segment = trees[:6]
@@ -273,15 +254,12 @@ def _stretch(
     single = width + low_width == 1
     buf, buf_low = np.zeros(width, tot.dtype), np.full(low_width, np.inf)
     labels, sum_labels, low_labels = program.labels, program.sum_labels, program.low_labels
-    entries = found = 0
-    i = touched = lo
+    entries = 0
+    i = lo
     while i < hi:
         j = i + 1
         while j < hi and tick[j] == tick[i]:
             j += 1
-        if i >= touched and len(tree) > FAR:
-            found += _touch(slot, base, tree, rank, segment, i - lo, min(i + AHEAD, hi) - lo)
-            touched = i + AHEAD
         fresh = 0
         for e in range(i, j):
             y = np.int64(symbol[e])
@@ -301,25 +279,19 @@ def _stretch(
                             continue
                         seg = rank[q, e - lo, 2]
                         at = base[slot[s, q]] + segment[q, seg, 0] - 1
-                        block = k // BLOCK
-                        k &= BLOCK - 1
-                        for _ in range(2):
-                            if single:
-                                total = buf[0]
-                                while k > 0:
-                                    total = add(total, tree[at + block * BLOCK + k, 0], mod[0])
-                                    k &= k - 1
-                                buf[0] = total
-                            else:
-                                while k > 0:
-                                    cell = at + block * BLOCK + k
-                                    for w in range(width):
-                                        buf[w] = add(buf[w], tree[cell, w], mod[w % columns])
-                                    for m in range(low_width):
-                                        buf_low[m] = min(buf_low[m], tree_low[cell, m])
-                                    k &= k - 1
-                            k, block = block, 0
-                            at += segment[q, seg, 1]
+                        if single:
+                            total = buf[0]
+                            while k > 0:
+                                total = add(total, tree[at + k, 0], mod[0])
+                                k &= k - 1
+                            buf[0] = total
+                        else:
+                            while k > 0:
+                                for w in range(width):
+                                    buf[w] = add(buf[w], tree[at + k, w], mod[w % columns])
+                                for m in range(low_width):
+                                    buf_low[m] = min(buf_low[m], tree_low[at + k, m])
+                                k &= k - 1
                 if not a_last[a]:
                     continue
                 if single:
@@ -356,9 +328,22 @@ def _stretch(
             else:
                 put(tot, tot_low, d, new, new_low, k, mod)
             if stored[d]:
-                insert(
-                    slot, base, tree, tree_low, rank, segment, d, new_at[k, 1], new, new_low, k, mod
-                )
+                # The same as insert(), which is too slow to call for every event.
+                x = new_at[k, 1]
+                for q in range(slot.shape[1]):
+                    place = np.int64(rank[q, x, 1])
+                    if slot[d, q] < 0 or place == 0:
+                        continue
+                    seg = rank[q, x, 0]
+                    at = base[slot[d, q]] + segment[q, seg, 0] - 1
+                    size = np.int64(segment[q, seg, 1])
+                    while place <= size:
+                        tree[at + place, 0] = add(tree[at + place, 0], new[k, 0], mod[0])
+                        for w in range(1, width):
+                            tree[at + place, w] = add(tree[at + place, w], new[k, w], mod[w % columns])
+                        for m in range(low_width):
+                            tree_low[at + place, m] = min(tree_low[at + place, m], new_low[k, m])
+                        place += place & -place
                 if listed[d]:
                     for w in range(width):
                         entry[entries, w] = new[k, w]
@@ -368,7 +353,6 @@ def _stretch(
                     first[d] = entries
                     entries += 1
         i = j
-    return found
 
 
 @compiled
@@ -403,13 +387,19 @@ def longest(tick: Array, lo: Array, hi: Array) -> Any:
 
 @compiled
 def run(
-    program: Program, predicates: Predicates, events: Events, field: Field, lo: Array, hi: Array, out: Array,
+    program: Program,
+    predicates: Predicates,
+    events: Events,
+    field: Field,
+    lo: Array,
+    hi: Array,
+    out: Array,
     out_low: Array,
 ) -> None:
     """Run a program over stretches of events."""
     one, mod, states = field.one, field.mod, program.states
     width, lows = (1 + len(program.sum_labels)) * len(one), len(program.low_labels)
-    act = actions(program)
+    act = actions(program, False)
     part = parts(predicates)
     pairs, count = len(part.off) - 1, len(part.orders)
     role = roles(program, pairs)
@@ -434,10 +424,9 @@ def run(
             listed[s] |= act.stored[s] and program.keep[y, s] != s
     nodes = size * spare if np.any(listed) else 0
     room = work(2 * size)
-    most = size + size // BLOCK
     trees = Trees(
-        slot, np.zeros(slots, np.int64), np.zeros((slots * most, width), one.dtype),
-        np.full((slots * most, lows), np.inf), np.zeros((count, size, 4), np.int32),
+        slot, np.zeros(slots, np.int64), np.zeros((slots * size, width), one.dtype),
+        np.full((slots * size, lows), np.inf), np.zeros((count, size, 4), np.int32),
         np.zeros((count, 2 * size, 2), np.int32), listed, np.full(states, -1, np.int64),
         np.zeros(nodes, np.int64), np.zeros(nodes, np.int64), np.zeros((nodes, width), one.dtype),
         np.full((nodes, lows), np.inf),
@@ -451,7 +440,17 @@ def run(
             for q in range(part.off[p], part.off[p + 1]):
                 if used[q]:
                     cells[q] = rank_part(
-                        part, q, p, role, events.symbol, events.f, events.g, lo[k], hi[k], room, trees.rank,
+                        part,
+                        q,
+                        p,
+                        role,
+                        events.symbol,
+                        events.f,
+                        events.g,
+                        lo[k],
+                        hi[k],
+                        room,
+                        trees.rank,
                         trees.segment,
                     )
         total = 0
@@ -465,7 +464,20 @@ def run(
         trees.first[:] = -1
         start(tot, tot_low, one)
         _stretch(
-            program, act, part.off, events, mod, trees, order, tot, tot_low, new, new_low, new_at, lo[k], hi[k]
+            program,
+            act,
+            part.off,
+            events,
+            mod,
+            trees,
+            order,
+            tot,
+            tot_low,
+            new,
+            new_low,
+            new_at,
+            lo[k],
+            hi[k],
         )
         for o in range(len(program.out_state)):
             put(out[k], out_low[k], program.out_class[o], tot, tot_low, program.out_state[o], mod)

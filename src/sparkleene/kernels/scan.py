@@ -89,8 +89,17 @@ def _code_holds(
 
 @compiled
 def holds(
-    off: Array, op: Array, code_off: Array, code: Array, consts: Array, f: Array, g: Array, p: int, old: int,
-    new: int, stack: Array,
+    off: Array,
+    op: Array,
+    code_off: Array,
+    code: Array,
+    consts: Array,
+    f: Array,
+    g: Array,
+    p: int,
+    old: int,
+    new: int,
+    stack: Array,
 ) -> bool:
     """Tell whether events `old` and `new` satisfy pair p."""
     for c in range(off[p], off[p + 1]):
@@ -142,8 +151,21 @@ def _settle(
 
 @compiled
 def _advance(
-    program: Program, act: Actions, predicates: Predicates, events: Events, field: Field, moving: Array,
-    move_list: Array, spare: int, at: Array, ev: Array, ext: Array, val: Array, low: Array, i: int, end: int,
+    program: Program,
+    act: Actions,
+    predicates: Predicates,
+    events: Events,
+    field: Field,
+    moving: Array,
+    move_list: Array,
+    spare: int,
+    at: Array,
+    ev: Array,
+    ext: Array,
+    val: Array,
+    low: Array,
+    i: int,
+    end: int,
 ) -> int:
     """Process ticks from row i until the end or until a list might become too long; return where it stopped."""
     mod, columns, width, lows = field.mod, len(field.mod), val.shape[2], low.shape[2]
@@ -151,7 +173,13 @@ def _advance(
     a_off, a_label, a_src, a_dst, a_pair, a_last, stored = act
     labels, keep, leave, states = program.labels, program.keep, program.leave, program.states
     sum_labels, low_labels = program.sum_labels, program.low_labels
-    off, ops, code_off, code, consts = predicates.off, predicates.op, predicates.code_off, predicates.code, predicates.consts
+    off, ops, code_off, code, consts = (
+        predicates.off,
+        predicates.op,
+        predicates.code_off,
+        predicates.code,
+        predicates.consts,
+    )
     following = program.mode == NEXT
     single = width + lows == 1
     size = ev.shape[1]
@@ -184,7 +212,9 @@ def _advance(
                     if kind == 1:
                         if not compare(o, f[c, ev[s, q]], right):
                             continue
-                    elif kind == 2 and not holds(off, ops, code_off, code, consts, f, g, p, ev[s, q], e, stack):
+                    elif kind == 2 and not holds(
+                        off, ops, code_off, code, consts, f, g, p, ev[s, q], e, stack
+                    ):
                         continue
                     if single:
                         buf[0] = add(buf[0], val[s, q, 0], mod[0])
@@ -255,14 +285,20 @@ def _advance(
 
 @compiled
 def run(
-    program: Program, predicates: Predicates, events: Events, field: Field, lo: Array, hi: Array, out: Array,
+    program: Program,
+    predicates: Predicates,
+    events: Events,
+    field: Field,
+    lo: Array,
+    hi: Array,
+    out: Array,
     out_low: Array,
 ) -> None:
     """Run a program over stretches of events."""
     one, mod = field.one, field.mod
     columns, states, symbols = len(one), program.states, len(program.labels)
     width, lows = (1 + len(program.sum_labels)) * columns, len(program.low_labels)
-    act = actions(program)
+    act = actions(program, True)
     # move_list[y, :moving[y]]: states whose entries a tick of symbol y moves.
     moving = np.zeros(symbols, np.int64)
     move_list = np.zeros((symbols, states), np.int64)
@@ -289,7 +325,23 @@ def run(
         low[0, 0] = np.inf
         i = lo[k]
         while True:
-            i = _advance(program, act, predicates, events, field, moving, move_list, spare, at, ev, ext, val, low, i, hi[k])
+            i = _advance(
+                program,
+                act,
+                predicates,
+                events,
+                field,
+                moving,
+                move_list,
+                spare,
+                at,
+                ev,
+                ext,
+                val,
+                low,
+                i,
+                hi[k],
+            )
             if i >= hi[k]:
                 break
             # Shift all entries to the front; take twice the room if that does not help much.

@@ -1,0 +1,431 @@
+"""Skip-till-next-match with pairs of one inequality: every stored event leaves its heap once.
+
+A state keeps the partial trends that no event has extended yet in a skew heap by the left side of its pair's
+comparison, least first (`>` negates). A new event pops what it can extend. Where each new event pops before it
+is pushed, as for S+ over one column, the heap is a mere stack and all steps take constant time.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from .common import Actions, actions, blank, clear, compiled, pick_up, put, start, tick_symbol
+from .numbers import add, nonzero
+from .ordered import in_order, longest
+from .program import GE, GT, LE, LT, NEXT, Array, Events, Field, Predicates, Program
+
+
+def supports(program: Program, predicates: Predicates) -> bool:
+    """Tell whether this kernel can run a program."""
+    if program.mode != NEXT or not in_order(program):
+        return False
+    pair_of: dict[int, int] = {}
+    for s, p in zip(program.src.tolist(), program.pair.tolist(), strict=True):
+        if p >= 0 and pair_of.setdefault(s, p) != p:
+            return False
+    for p in set(pair_of.values()):
+        ops = predicates.op[predicates.off[p] : predicates.off[p + 1]]
+        code = predicates.code_off[p] != predicates.code_off[p + 1]
+        if code or len(ops) != 1 or int(ops[0]) not in (LT, LE, GT, GE):
+            return False
+    for row in program.keep.tolist():  # a heap moves only where it is ordered the same way
+        for s, t in enumerate(row):
+            if s in pair_of and t in pair_of and pair_of[s] != pair_of[t]:
+                return False
+    out = {s: set[int]() for s in range(program.states)}
+    for label in range(len(program.off) - 1):
+        for s in program.src[program.off[label] : program.off[label + 1]].tolist():
+            out[s].add(label)
+    for s, labels in out.items():
+        reached = {s}
+        for _ in labels:
+            reached |= {int(program.leave[label, t]) for t in reached if t >= 0 for label in labels}
+        reached.discard(-1 if s in pair_of else s)
+        # What is extended may go to one state without predicates, whatever the labels.
+        if s in pair_of:
+            first = {int(program.leave[label, s]) for label in labels}
+            if len(first) > 1 or reached - {s} - first or first & {s}:
+                return False
+        if (reached - {s}) & pair_of.keys():
+            return False
+    return True
+
+
+class Heaps(NamedTuple):
+    """Skew heaps over one pool of nodes."""
+
+    root: Array  # int32[states], -1 if empty
+    child: Array  # int32[nodes, 2]
+    key: Array  # float64[nodes]
+    value: Array  # value[nodes, width]
+    low: Array
+    free: Array  # int64[2]: first node of the list of free ones (by child 0), and nodes used so far
+
+
+@compiled
+def _meld(child: Array, key: Array, a: int, b: int) -> int:
+    """Join two heaps."""
+    if a < 0:
+        return b
+    if b < 0:
+        return a
+    if key[b] < key[a]:
+        a, b = b, a
+    top = a
+    while True:
+        r = np.int64(child[a, 1])
+        child[a, 1] = child[a, 0]
+        if r < 0:
+            child[a, 0] = b
+            return top
+        if key[b] < key[r]:
+            r, b = b, r
+        child[a, 0] = r
+        a = r
+
+
+@compiled
+def _pop(
+    root: Array,
+    child: Array,
+    key: Array,
+    value: Array,
+    low: Array,
+    free: Array,
+    s: int,
+    bound: float,
+    strict: bool,
+    into: Array,
+    into_low: Array,
+    row: int,
+    mod: Array,
+) -> None:
+    """Move all entries of state s below a bound into a row of sums."""
+    node = np.int64(root[s])
+    single = value.shape[1] + low.shape[1] == 1
+    while node >= 0 and (key[node] < bound if strict else key[node] <= bound):
+        if single:
+            into[row, 0] = add(into[row, 0], value[node, 0], mod[0])
+        else:
+            put(into, into_low, row, value, low, node, mod)
+        rest = _meld(child, key, np.int64(child[node, 0]), np.int64(child[node, 1]))
+        child[node, 0] = free[0]
+        free[0] = node
+        node = rest
+    root[s] = node
+
+
+@compiled
+def _stretch(
+    program: Program, act: Actions, events: Events, mod: Array, heaps: Heaps, order: Array, move: Array,
+    column: Array, sign: Array, strict: Array, left: Array, tot: Array, tot_low: Array, inc: Array,
+    inc_low: Array, stuck: Array, stuck_low: Array, part: Array, part_low: Array, full: Array, full_low: Array,
+    new: Array, new_low: Array, new_at: Array, lo: int, hi: int,
+) -> None:  # fmt: skip
+    """Process one stretch."""
+    tick, symbol, sums, lows, f, g = events
+    a_off, a_label, a_src, a_dst, a_pair, a_last, stored = act
+    root, child, key, value, low, free = heaps
+    keep, labels, states = program.keep, program.labels, program.states
+    sum_labels, low_labels = program.sum_labels, program.low_labels
+    width, columns, low_width = tot.shape[1], len(mod), tot_low.shape[1]
+    single = width + low_width == 1
+    buf, buf_low = np.zeros(width, tot.dtype), np.full(low_width, np.inf)
+    # done[s]: 1 if events of this tick have popped from s by predicate, 2 if they take all of it.
+    done = np.zeros(states, np.int64)
+    i = lo
+    while i < hi:
+        j = i + 1
+        while j < hi and tick[j] == tick[i]:
+            j += 1
+        fresh = 0
+        alone = j == i + 1
+        y = np.int64(symbol[i]) if alone else tick_symbol(labels, symbol, i, j)
+        for a in range(a_off[y], a_off[y + 1]):
+            s = a_src[a]
+            if not stored[s]:
+                continue
+            if a_pair[a] < 0:
+                done[s] |= 2
+            elif done[s] & 1 == 0:
+                done[s] |= 1
+                c = column[s]
+                if alone:
+                    # The same as _pop(), which is too slow to call for every event.
+                    bound = g[c, i] * sign[s]
+                    node = np.int64(root[s])
+                    while node >= 0 and (key[node] < bound or (key[node] == bound and not strict[s])):
+                        part[s, 0] = add(part[s, 0], value[node, 0], mod[0])
+                        for w in range(1, width):
+                            part[s, w] = add(part[s, w], value[node, w], mod[w % columns])
+                        for m in range(low_width):
+                            part_low[s, m] = min(part_low[s, m], low[node, m])
+                        rest = np.int64(child[node, 0])
+                        if child[node, 1] >= 0:
+                            rest = _meld(child, key, rest, np.int64(child[node, 1]))
+                        child[node, 0] = free[0]
+                        free[0] = node
+                        node = rest
+                    root[s] = node
+                else:
+                    # From the most selective event to the least: what one pops the next ones have too.
+                    last = -1
+                    for _ in range(i, j):
+                        best = -1
+                        for e in range(i, j):
+                            x = g[c, e] * sign[s]
+                            if x != x or not _asks(a_off, a_src, a_pair, np.int64(symbol[e]), s):
+                                continue
+                            later = (
+                                last < 0
+                                or x > g[c, last] * sign[s]
+                                or (x == g[c, last] * sign[s] and e > last)
+                            )
+                            if later and (best < 0 or x < g[c, best] * sign[s]):
+                                best = e
+                        if best < 0:
+                            break
+                        at = s + (best - i) * states
+                        if last >= 0:
+                            put(part, part_low, at, part, part_low, s + (last - i) * states, mod)
+                        _pop(
+                            root, child, key, value, low, free, s, g[c, best] * sign[s], strict[s], part,
+                            part_low, at, mod,
+                        )  # fmt: skip
+                        last = best
+                    if last >= 0:
+                        put(full, full_low, s, part, part_low, s + (last - i) * states, mod)
+        for s in range(states):
+            if done[s] == 0:
+                continue
+            if alone and done[s] != 1:
+                put(full, full_low, s, part, part_low, s, mod)
+            if done[s] & 2:
+                _pop(root, child, key, value, low, free, s, np.inf, False, full, full_low, s, mod)
+                put(full, full_low, s, stuck, stuck_low, s, mod)
+                clear(stuck, stuck_low, s)
+        for e in range(i, j):
+            here = np.int64(symbol[e])
+            for a in range(a_off[here], a_off[here + 1]):
+                s = a_src[a]
+                if single:
+                    if not stored[s]:
+                        buf[0] = add(buf[0], tot[s, 0], mod[0])
+                    elif a_pair[a] < 0:
+                        buf[0] = add(buf[0], full[s, 0], mod[0])
+                    else:
+                        buf[0] = add(buf[0], part[s + (e - i) * states, 0], mod[0])
+                else:
+                    for w in range(width):
+                        x = tot[s, w]
+                        if stored[s]:
+                            x = full[s, w] if a_pair[a] < 0 else part[s + (e - i) * states, w]
+                        buf[w] = add(buf[w], x, mod[w % columns])
+                    for m in range(low_width):
+                        v = tot_low[s, m]
+                        if stored[s]:
+                            v = full_low[s, m] if a_pair[a] < 0 else part_low[s + (e - i) * states, m]
+                        buf_low[m] = min(buf_low[m], v)
+                if not a_last[a]:
+                    continue
+                if single:
+                    if nonzero(buf[0]):
+                        new[fresh, 0] = buf[0]
+                        buf[0] = 0
+                        new_at[fresh, 0], new_at[fresh, 1] = a_dst[a], e
+                        fresh += 1
+                elif not blank(buf):
+                    pick_up(buf, buf_low, a_label[a], e, sum_labels, sums, low_labels, lows, mod)
+                    for w in range(width):
+                        new[fresh, w] = buf[w]
+                        buf[w] = 0
+                    for m in range(low_width):
+                        new_low[fresh, m] = buf_low[m]
+                        buf_low[m] = np.inf
+                    new_at[fresh, 0], new_at[fresh, 1] = a_dst[a], e
+                    fresh += 1
+        moved = False
+        for s in range(states):
+            if done[s]:
+                t = left[s]
+                if t >= 0 and keep[y, t] >= 0:
+                    moved = True
+                    if alone and done[s] == 1:
+                        put(inc, inc_low, keep[y, t], part, part_low, s, mod)
+                    else:
+                        put(inc, inc_low, keep[y, t], full, full_low, s, mod)
+                if alone and single:
+                    part[s, 0] = 0
+                    full[s, 0] = 0
+                else:
+                    for k in range(j - i):
+                        clear(part, part_low, s + k * states)
+                    clear(full, full_low, s)
+                done[s] = 0
+        for k in range(states):
+            s = order[y, k]
+            if s < 0:
+                break
+            t = move[y, s]
+            moved = True
+            if not stored[s]:
+                if t >= 0:
+                    put(inc, inc_low, t, tot, tot_low, s, mod)
+                clear(tot, tot_low, s)
+                continue
+            if t >= 0 and stored[t]:
+                root[t] = _meld(child, key, np.int64(root[t]), np.int64(root[s]))
+                put(stuck, stuck_low, t, stuck, stuck_low, s, mod)
+            elif t >= 0:
+                _pop(root, child, key, value, low, free, s, np.inf, False, inc, inc_low, t, mod)
+                put(inc, inc_low, t, stuck, stuck_low, s, mod)
+            root[s] = -1
+            clear(stuck, stuck_low, s)
+        if moved:
+            for s in range(states):
+                put(tot, tot_low, s, inc, inc_low, s, mod)
+                clear(inc, inc_low, s)
+        for k in range(fresh):
+            d, e = new_at[k, 0], new_at[k, 1]
+            if not stored[d]:
+                if single:
+                    tot[d, 0] = add(tot[d, 0], new[k, 0], mod[0])
+                else:
+                    put(tot, tot_low, d, new, new_low, k, mod)
+                continue
+            x = f[column[d], e] * sign[d]
+            if x == x:
+                node = free[0]
+                if node >= 0:
+                    free[0] = child[node, 0]
+                else:
+                    node = free[1]
+                    free[1] = node + 1
+                child[node, 0] = child[node, 1] = -1
+                key[node] = x
+                value[node, 0] = new[k, 0]
+                for w in range(1, width):
+                    value[node, w] = new[k, w]
+                for m in range(low_width):
+                    low[node, m] = new_low[k, m]
+                top = np.int64(root[d])
+                if top < 0 or x <= key[top]:
+                    child[node, 0] = top
+                    root[d] = node
+                else:
+                    root[d] = _meld(child, key, top, node)
+            else:
+                put(stuck, stuck_low, d, new, new_low, k, mod)
+        i = j
+
+
+@compiled
+def _asks(a_off: Array, a_src: Array, a_pair: Array, y: int, s: int) -> bool:
+    """Tell whether symbol y has a predicated transition out of state s."""
+    for a in range(a_off[y], a_off[y + 1]):
+        if a_src[a] == s and a_pair[a] >= 0:
+            return True
+    return False
+
+
+@compiled
+def run(
+    program: Program,
+    predicates: Predicates,
+    events: Events,
+    field: Field,
+    lo: Array,
+    hi: Array,
+    out: Array,
+    out_low: Array,
+) -> None:
+    """Run a program over stretches of events."""
+    one, mod, states = field.one, field.mod, program.states
+    width, lows = (1 + len(program.sum_labels)) * len(one), len(program.low_labels)
+    act = actions(program, False)
+    size, together = longest(events.tick, lo, hi)
+    column, sign = np.zeros(states, np.int64), np.ones(states)
+    strict, left = np.zeros(states, np.bool_), np.full(states, -1, np.int64)
+    spare = 0
+    for y in range(len(program.labels)):
+        spare = max(spare, act.off[y + 1] - act.off[y])
+    for label in range(len(program.off) - 1):
+        for t in range(program.off[label], program.off[label + 1]):
+            s, p = program.src[t], program.pair[t]
+            if act.stored[s]:
+                left[s] = program.leave[label, s]
+            if p >= 0:
+                c = predicates.off[p]
+                op = predicates.op[c]
+                column[s], strict[s] = c, op in (LT, GT)
+                sign[s] = 1.0 if op in (LT, LE) else -1.0
+    # Where a tick moves what it did not extend: for a state without predicates, leave and then keep.
+    move = program.keep.copy()
+    for y in range(len(program.labels)):
+        for s in range(states):
+            if not act.stored[s]:
+                target = s
+                for label in range(len(program.off) - 1):
+                    if (program.labels[y] >> np.uint64(label)) & np.uint64(1) and target >= 0:
+                        for t in range(program.off[label], program.off[label + 1]):
+                            if program.src[t] == s:
+                                target = program.leave[label, target]
+                                break
+                move[y, s] = program.keep[y, target] if target >= 0 else -1
+    order = _order(move, act.stored)
+    nodes = size * spare
+    heaps = Heaps(
+        np.full(states, -1, np.int32), np.empty((nodes, 2), np.int32), np.empty(nodes),
+        np.empty((nodes, width), one.dtype), np.empty((nodes, lows)), np.zeros(2, np.int64),
+    )  # fmt: skip
+    tot, tot_low = np.zeros((states, width), one.dtype), np.full((states, lows), np.inf)
+    inc, inc_low = np.zeros((states, width), one.dtype), np.full((states, lows), np.inf)
+    stuck, stuck_low = np.zeros((states, width), one.dtype), np.full((states, lows), np.inf)
+    full, full_low = np.zeros((states, width), one.dtype), np.full((states, lows), np.inf)
+    part, part_low = (
+        np.zeros((states * together, width), one.dtype),
+        np.full((states * together, lows), np.inf),
+    )
+    new, new_low = np.zeros((together * spare, width), one.dtype), np.full((together * spare, lows), np.inf)
+    new_at = np.zeros((together * spare, 2), np.int64)
+    for k in range(len(lo)):
+        start(tot, tot_low, one)
+        for s in range(states):
+            clear(stuck, stuck_low, s)
+        heaps.root[:] = -1
+        heaps.free[0], heaps.free[1] = -1, 0
+        _stretch(
+            program, act, events, mod, heaps, order, move, column, sign, strict, left, tot, tot_low, inc,
+            inc_low, stuck, stuck_low, part, part_low, full, full_low, new, new_low, new_at, lo[k], hi[k],
+        )  # fmt: skip
+        for o in range(len(program.out_state)):
+            s, c = program.out_state[o], program.out_class[o]
+            put(out[k], out_low[k], c, tot, tot_low, s, mod)
+            put(out[k], out_low[k], c, stuck, stuck_low, s, mod)
+            if act.stored[s]:
+                _pop(
+                    heaps.root, heaps.child, heaps.key, heaps.value, heaps.low, heaps.free, s, np.inf, False,
+                    full, full_low, s, mod,
+                )  # fmt: skip
+                put(out[k], out_low[k], c, full, full_low, s, mod)
+                put(tot, tot_low, s, full, full_low, s, mod)  # another out may name the state again
+                clear(full, full_low, s)
+
+
+@compiled
+def _order(move: Array, stored: Array) -> Array:
+    """List per symbol the states that move, stored ones after the stored state they move to; -1 ends a list."""
+    order = np.full(move.shape, -1, np.int64)
+    for y in range(move.shape[0]):
+        k = 0
+        pending = move[y] != np.arange(move.shape[1])
+        for _ in range(move.shape[1]):
+            for s in range(move.shape[1]):
+                t = move[y, s]
+                if pending[s] and (t < 0 or not stored[s] or not stored[t] or not pending[t]):
+                    pending[s] = False
+                    order[y, k] = s
+                    k += 1
+    return order
