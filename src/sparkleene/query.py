@@ -38,14 +38,20 @@ class Query:
         """Parse, bind and plan the text; see `sparkleene.query`."""
         if numbers not in ("double", "exact"):
             raise QueryError(
-                Diagnostic("bad-option", f"numbers is '{numbers}'", help="choose 'double' or 'exact'"), text, filename
+                Diagnostic("bad-option", f"numbers is '{numbers}'", help="choose 'double' or 'exact'"),
+                text,
+                filename,
             )
         self.text = text
         self._filename = filename
         self._time, self._type, self._tiebreak = time, type, tiebreak
         self._time_unit, self._numbers, self._offset = time_unit, numbers, offset
         self._tree = parse(text, filename)
-        defined = {} if types is None else {name: parse_expression(of, f"types[{name!r}]") for name, of in types.items()}
+        defined = (
+            {}
+            if types is None
+            else {name: parse_expression(of, f"types[{name!r}]") for name, of in types.items()}
+        )
         self._types = defined if types is not None else None
         self._plan_for = lru_cache(maxsize=8)(self._make_plan)
         self.plan: Plan = self._plan_for(None)
@@ -64,13 +70,12 @@ class Query:
     def _options(self) -> Options:
         from sparkleene.engine.run import Options
 
-        is_span = isinstance(self._offset, timedelta)
-        offset = Fraction(0) if self._offset is None else Fraction(0)
+        span = isinstance(self._offset, timedelta)
         if isinstance(self._offset, timedelta):
             offset = Fraction(self._offset // timedelta(microseconds=1), 1000)
-        elif self._offset is not None:
-            offset = Fraction(self._offset)
-        return Options(self._time, self._type, self._tiebreak, self._time_unit, self._numbers, offset, is_span)
+        else:
+            offset = Fraction(self._offset or 0)
+        return Options(self._time, self._type, self._tiebreak, self._time_unit, self._numbers, offset, span)
 
     def _needed(self, made: Plan, names: Collection[str]) -> list[str]:
         """Return the columns of the data that the query reads."""
@@ -86,8 +91,8 @@ class Query:
     def run(self, data: Any, *, threads: int | None = None) -> Any:
         """Evaluate the query over a table and return the result as the same kind of data.
 
-        `data` is a pyarrow Table or RecordBatch, a pandas or polars frame, or the path of a Parquet or CSV file
-        (the result is then a Table). `threads` defaults to all cores.
+        `data` is a pyarrow Table or RecordBatch, a pandas or polars frame, or the path of a Parquet or CSV
+        file (the result is then a Table). `threads` defaults to all cores.
         """
         from sparkleene.engine.run import run
         from sparkleene.engine.tables import read, schema_names
@@ -97,6 +102,31 @@ class Query:
         text = [] if self._type is None else [self._type]
         table, back = read(data, self._needed(made, names), text)
         return back(run(made, table, self._options(), threads, self.text, self._filename))
+
+    def trends(self, data: Any, *, limit: int | None = 20) -> Any:
+        """Return the first trends behind the numbers, a row each, as the same kind of data; None for all.
+
+        `events` lists the events of a trend, each with its label, its row in the data (from 0) and the columns that
+        the query reads; for P AND Q `events` is a trend of P and `events_2` its partner. Rows are ordered by
+        window and group, then by the trends read backwards: by the time of the last event, then of the one before.
+
+        >>> import pyarrow as pa
+        >>> table = pa.table({"time": [1, 2, 3, 4], "type": list("AABB")})
+        >>> first = query("RETURN COUNT(*) PATTERN SEQ(A+, B)").trends(table, limit=2).to_pylist()
+        >>> [[(event["label"], event["time"]) for event in row["events"]] for row in first]
+        [[('A', 1), ('B', 3)], [('A', 2), ('B', 3)]]
+        """
+        from sparkleene.engine.tables import read, schema_names
+        from sparkleene.engine.trends import trends
+
+        if limit is not None and limit < 0:
+            message = f"limit is {limit}"
+            raise QueryError(Diagnostic("bad-option", message, help="give a count, or None"), self.text, self._filename)
+        names = schema_names(data)
+        made = self._plan_for(tuple(names))
+        text = [] if self._type is None else [self._type]
+        table, back = read(data, self._needed(made, names), text)
+        return back(trends(made, table, self._options(), limit, self.text, self._filename))
 
     def explain(self) -> str:
         """Return how the query is evaluated, as text to read; `plan` is the same as data.

@@ -11,7 +11,7 @@ import numpy as np
 import pyarrow as pa
 
 from sparkleene.engine import columns, expressions
-from sparkleene.engine.stream import Stream
+from sparkleene.engine.stream import Stream, frozen
 from sparkleene.errors import DataError, Diagnostic
 from sparkleene.kernels import order, scan
 from sparkleene.kernels.program import Events, Predicates, Program
@@ -93,7 +93,7 @@ def compile(plan: Plan, table: pa.Table, stream: Stream, exact: bool, source: st
         program,
         momentary,
         predicates,
-        Events(stream.tick, symbol, values, lows, f, g),
+        Events(*map(frozen, (stream.tick, symbol, values, lows, f, g))),
         tuple(totals),
         scales,
         tuple(back),
@@ -115,6 +115,7 @@ def _sums(
     values = np.ones((len(totals), len(stream.tick)), dtype)
     scales = [Fraction(1)] * len(totals)
     largest = 1.0
+    column: Array
     for i, total in enumerate(totals):
         if not total.path:
             continue
@@ -135,9 +136,11 @@ def _sums(
 
 
 def _symbols(plan: Plan, stream: Stream) -> tuple[Array, Array, bool]:
-    """Number the label sets that rows and ticks have; return them ascending, the rows' numbers, and if ticks tie."""
+    """Return the label sets of rows and ticks, ascending, each row's number among them, and if ticks tie."""
     count = len(plan.bound.labels)
-    tied = order.ties(stream.tick, stream.bounds)
+    # A tick of several events matters to machines that move partial trends, and to the bound on their number.
+    matters = plan.machine.forgetful or bool(plan.pairs)
+    tied = matters and bool(order.ties(stream.tick, stream.bounds))
     if count <= 2:
         return np.arange(1 << count, dtype=np.uint64), stream.mask, tied
     if stream.mask.dtype == np.uint8:
@@ -145,7 +148,8 @@ def _symbols(plan: Plan, stream: Stream) -> tuple[Array, Array, bool]:
     else:
         found = np.unique(stream.mask)
     if tied:
-        found = np.union1d(found, order.unions(stream.tick, stream.mask, stream.bounds))
+        cut = plan.bound.window is not None and plan.bound.window.unit == "events"
+        found = np.union1d(found, order.unions(stream.tick, stream.mask, stream.bounds, cut))
     labels = np.union1d(found.astype(np.uint64), np.zeros(1, np.uint64))
     kind = np.uint8 if labels.size <= 256 else np.uint16 if labels.size <= 65536 else np.int64
     if stream.mask.dtype == np.uint8:
@@ -249,9 +253,9 @@ class _Predicates:
         of = sides(term)
         if isinstance(term, Literal_):
             if isinstance(term.value, str):
-                raise DataError(
-                    Diagnostic("wrong-type", "here a number is needed, not text", term.span.start, term.span.end),
-                    self.source, self.filename)  # fmt: skip
+                span = term.span
+                wrong = Diagnostic("wrong-type", "here a number is needed, not text", span.start, span.end)
+                raise DataError(wrong, self.source, self.filename)
             self.consts.append(np.nan if term.value is None else float(term.value))
             return [(scan.PUSH_CONST, len(self.consts) - 1)]
         if len(of) < 2:
@@ -261,11 +265,11 @@ class _Predicates:
             return [(scan.PUSH_G if 1 in of else scan.PUSH_F, len(self.f) - 1)]
         assert isinstance(term, Call)
         if (comparison := separate(term)) is not None:
-            column = self.compare(comparison.op, comparison.left, comparison.right)
-            return [(scan.PUSH_F, column), (scan.PUSH_G, column), (CODE[comparison.op], 0)]
+            both = self.compare(comparison.op, comparison.left, comparison.right)
+            return [(scan.PUSH_F, both), (scan.PUSH_G, both), (CODE[comparison.op], 0)]
         out = self.code(term.args[0])
         for arg in term.args[1:]:
-            out += self.code(arg) + [(CODE[term.op], 0)]
+            out += [*self.code(arg), (CODE[term.op], 0)]
         return out if len(term.args) > 1 else [*out, (CODE[term.op], 0)]
 
     def values(self, term: Term) -> Array:

@@ -48,7 +48,9 @@ def primes(count: int) -> tuple[int, ...]:
     return tuple(found[:count])
 
 
-def integers(compiled: Compiled, results: Results, lo: Array, hi: Array, threads: int) -> list[list[list[int]]]:
+def integers(
+    compiled: Compiled, results: Results, lo: Array, hi: Array, threads: int
+) -> list[list[list[int]]]:
     """Return per window and class the exact count and totals as integers (totals in units of their scale)."""
     # |total| <= count * rows * largest; one bit for the sign, some for the rounding of the estimate.
     counts = results.values[:, :, 0]
@@ -57,7 +59,9 @@ def integers(compiled: Compiled, results: Results, lo: Array, hi: Array, threads
     slack = 4.0 + np.log2(hi - lo + 1.0) + math.log2(max(1.0, compiled.largest))
     needed = np.ceil((bits * (1 + 1e-9) + slack) / BITS).astype(np.int64)
     out: list[list[list[int]]] = [[] for _ in range(lo.size)]
-    tiers = 1 << np.ceil(np.log2(np.maximum(needed, 1))).astype(np.int64)  # windows of similar length together
+    tiers = 1 << np.ceil(np.log2(np.maximum(needed, 1))).astype(
+        np.int64
+    )  # windows of similar length together
     for tier in np.unique(tiers).tolist():
         index = np.flatnonzero(tiers == tier)
         moduli = primes(int(needed[index].max()))
@@ -76,18 +80,11 @@ class _Chinese:
 
     def __init__(self, moduli: Sequence[int]) -> None:
         self.product = math.prod(moduli)
-        self.terms = []
-        for p in moduli:
-            rest = self.product // p
-            self.terms.append(rest * pow(rest, -1, p) if len(moduli) <= 64 else (rest, pow(rest % p, -1, p), p))
-        self.small = len(moduli) <= 64
+        self.rests = [self.product // p for p in moduli]
+        self.inverses = [pow(rest % p, -1, p) for rest, p in zip(self.rests, moduli, strict=True)]
+        self.moduli = moduli
 
     def __call__(self, residues: Sequence[int]) -> int:
-        if self.small:
-            total = sum(r * term for r, term in zip(residues, self.terms, strict=True))  # type: ignore[operator]
-        else:
-            total = sum(
-                rest * (r * inverse % p) for r, (rest, inverse, p) in zip(residues, self.terms, strict=True)  # type: ignore[misc]
-            )
-        value = total % self.product
-        return int(value if 2 * value <= self.product else value - self.product)
+        parts = zip(residues, self.rests, self.inverses, self.moduli, strict=True)
+        value = sum(rest * (r * inverse % p) for r, rest, inverse, p in parts) % self.product
+        return value if 2 * value <= self.product else value - self.product

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import math
-import os
 from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
 
 from sparkleene.engine.compile import Compiled
+from sparkleene.engine.threads import Pool, shares
 from sparkleene.kernels import linear, words
 from sparkleene.kernels.numbers import to_wide
 from sparkleene.kernels.program import Field, Program
@@ -32,15 +32,9 @@ class Results:
     lows: Array
 
 
-def threads_of(threads: int | None) -> int:
-    """Return how many threads to use; by default as many as this process may run on."""
-    if threads is not None:
-        return max(1, threads)
-    affinity = getattr(os, "sched_getaffinity", None)
-    return len(affinity(0)) if affinity else (os.cpu_count() or 1)
-
-
-def run(compiled: Compiled, program: Program, lo: Array, hi: Array, units: Units | None, threads: int) -> Results:
+def run(
+    compiled: Compiled, program: Program, lo: Array, hi: Array, units: Units | None, threads: int
+) -> Results:
     """Evaluate the windows lo[k]:hi[k], ordered by sub-stream, in doubles.
 
     `units` gives the panes or ticks that the windows are made of; they are composed where that is cheaper.
@@ -50,7 +44,7 @@ def run(compiled: Compiled, program: Program, lo: Array, hi: Array, units: Units
     lows = np.full((*shape, program.low_labels.size), np.inf)
     if not lo.size:
         return Results(values, lows)
-    pool = _Pool(threads)
+    pool = Pool(threads)
     if (program.pair >= 0).any():
         kernel = _predicate_kernel(compiled, program)
         _by_size(compiled, program, lo, hi, values, lows, kernel, pool)
@@ -82,37 +76,14 @@ def run_exact(compiled: Compiled, lo: Array, hi: Array, primes: Sequence[int], t
     def task(part: slice) -> None:
         if (program.pair >= 0).any():
             from sparkleene.kernels import scan
+
             kernel = scan.run
             kernel(program, compiled.predicates, events, field, lo[part], hi[part], out[part], low[part])
         else:
             linear.vectors(program, events, field, lo[part], hi[part], out[part], low[part])
 
-    _Pool(threads).map(task, _shares(hi - lo, threads))
+    Pool(threads).map(task, shares(hi - lo, threads))
     return out.reshape(lo.size, program.classes, width, len(primes))
-
-
-class _Pool:
-    def __init__(self, threads: int) -> None:
-        self.threads = threads
-
-    def map(self, task: Callable[[slice], None], parts: list[slice]) -> None:
-        if self.threads == 1 or len(parts) <= 1:
-            for part in parts:
-                task(part)
-            return
-        with ThreadPoolExecutor(self.threads) as pool:
-            list(pool.map(task, parts))
-
-
-def _shares(weight: Array, threads: int) -> list[slice]:
-    """Cut a list of tasks into contiguous parts of about equal weight, a few per thread."""
-    if not weight.size:
-        return []
-    total = np.cumsum(weight + 1)
-    parts = 1 if threads == 1 else 4 * threads
-    cuts = np.unique(np.searchsorted(total, np.linspace(0, total[-1], parts + 1)[1:-1], "right"))
-    edges = [0, *cuts.tolist(), weight.size]
-    return [slice(a, b) for a, b in zip(edges, edges[1:], strict=False) if a < b]
 
 
 def _bits(compiled: Compiled, program: Program, rows: Array) -> Array:
@@ -132,7 +103,7 @@ def _by_size(
     values: Array,
     lows: Array,
     kernel: Callable[[Field, Array, Array, Array, Array], None],
-    pool: _Pool,
+    pool: Pool,
 ) -> None:
     """Run short windows in plain doubles and long ones in wide numbers."""
     plain = _bits(compiled, program, hi - lo) < SAFE_BITS
@@ -148,13 +119,16 @@ def _by_size(
         def task(part: slice) -> None:
             kernel(field, some_lo[part], some_hi[part], out[part], out_low[part])  # noqa: B023
 
-        pool.map(task, _shares(some_hi - some_lo, pool.threads))
+        pool.map(task, shares(some_hi - some_lo, pool.threads))
         values[index] = to_wide(out)
         lows[index] = out_low
 
 
-def _predicate_kernel(compiled: Compiled, program: Program) -> Callable[[Field, Array, Array, Array, Array], None]:
+def _predicate_kernel(
+    compiled: Compiled, program: Program
+) -> Callable[[Field, Array, Array, Array, Array], None]:
     from sparkleene.kernels import scan
+
     chosen = scan.run
 
     def kernel(field: Field, lo: Array, hi: Array, out: Array, out_low: Array) -> None:
@@ -167,7 +141,7 @@ def _predicate_kernel(compiled: Compiled, program: Program) -> Callable[[Field, 
 
 
 def _words(
-    compiled: Compiled, program: Program, table: words.Words, lo: Array, hi: Array, values: Array, pool: _Pool
+    compiled: Compiled, program: Program, table: words.Words, lo: Array, hi: Array, values: Array, pool: Pool
 ) -> None:
     plain = hi - lo <= table.chunk
     index = np.flatnonzero(plain)
@@ -176,9 +150,11 @@ def _words(
         out = np.zeros((index.size, program.classes))
 
         def short(part: slice) -> None:
-            words.vectors(program, table, compiled.events, some_lo[part], some_hi[part], out[part])
+            words.vectors(
+                program, table, table.start, compiled.events, some_lo[part], some_hi[part], out[part]
+            )
 
-        pool.map(short, _shares(some_hi - some_lo, pool.threads))
+        pool.map(short, shares(some_hi - some_lo, pool.threads))
         values[index, :, 0] = to_wide(out)
     index = np.flatnonzero(~plain)
     if index.size:
@@ -186,13 +162,19 @@ def _words(
         matrices = np.zeros((cut_lo.size, program.states, program.states), np.complex128)
 
         def long(part: slice) -> None:
-            words.matrices(program, table, compiled.events, cut_lo[part], cut_hi[part], matrices[part])
+            _word_matrices(compiled, program, table, cut_lo[part], cut_hi[part], matrices[part])
 
-        pool.map(long, _shares(cut_hi - cut_lo, pool.threads))
+        pool.map(long, shares(cut_hi - cut_lo, pool.threads))
         field = Field(np.ones(1, np.complex128), np.zeros(1, np.uint64))
         counts = np.zeros((index.size, program.classes, 1), np.complex128)
         linear.chain(program, field, matrices, bounds, counts)
         values[index] = counts
+
+
+def _word_matrices(
+    compiled: Compiled, program: Program, table: words.Words, lo: Array, hi: Array, out: Array
+) -> None:
+    words.matrices(program, table, table.columns, table.zero, compiled.events, lo, hi, out)
 
 
 def _cut(tick: Array, lo: Array, hi: Array, threads: int) -> tuple[Array, Array, Array]:
@@ -232,7 +214,7 @@ def _slide(
     units: Units,
     values: Array,
     lows: Array,
-    pool: _Pool,
+    pool: Pool,
 ) -> None:
     unit_lo, unit_hi = units()
     first = np.searchsorted(unit_lo, lo, "left")
@@ -248,12 +230,14 @@ def _slide(
         matrices = np.zeros((end - begin, states, states * (1 + sums)), np.complex128)
         low = np.full((end - begin, states, states * minima), np.inf)
         if table is not None:
-            words.matrices(program, table, compiled.events, unit_lo[some], unit_hi[some], matrices)
+            _word_matrices(compiled, program, table, unit_lo[some], unit_hi[some], matrices)
         else:
             linear.matrices(program, compiled.events, field, unit_lo[some], unit_hi[some], matrices, low)
-        linear.slide(program, field, matrices, low, first[part] - begin, last[part] - begin, values[part], lows[part])
+        linear.slide(
+            program, field, matrices, low, first[part] - begin, last[part] - begin, values[part], lows[part]
+        )
 
     block = max(BLOCK, 8 * widest)
     cuts = np.searchsorted(first, np.arange(first[0], last[-1], block), "left")
     edges = np.unique([0, *cuts.tolist(), lo.size]).tolist()
-    pool.map(task, [slice(a, b) for a, b in zip(edges, edges[1:], strict=False)])
+    pool.map(task, [slice(a, b) for a, b in pairwise(edges)])

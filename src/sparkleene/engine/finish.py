@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from fractions import Fraction
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -52,7 +53,9 @@ def finish(
     for output, made_of in compiled.outputs:
         if output.function in ("min", "max"):
             key_of = out_low[:, made_of[0]]
-            columns[output.name] = compiled.lows[made_of[0]](np.where(np.isinf(key_of) & (key_of > 0), np.nan, key_of))
+            columns[output.name] = compiled.lows[made_of[0]](
+                np.where(np.isinf(key_of) & (key_of > 0), np.nan, key_of)
+            )
         elif exact is None:
             columns[output.name] = _double(output.function, output.log, out, made_of)
         else:
@@ -110,7 +113,7 @@ def _double(function: str, log: int | None, out: Array, made_of: tuple[int, ...]
 def _gathered(integers: list[list[list[int]]], there: Array, starts: Array) -> list[list[int]]:
     edges = [*starts.tolist(), there.size]
     out = []
-    for begin, end in zip(edges, edges[1:], strict=False):
+    for begin, end in pairwise(edges):
         parts = [_pairs(integers[k]) for k in there[begin:end].tolist()]
         out.append([sum(column) for column in zip(*parts, strict=True)])
     return out
@@ -123,11 +126,21 @@ def _pairs(classes: list[list[int]]) -> list[int]:
     (first, *sums1), (second, *sums2), (both, *sums3) = classes
     count = first * second + first * both + second * both + both * (both - 1) // 2
     weights = (second + both, first + both, first + second + both - 1)
-    return [count, *(sum(w * s for w, s in zip(weights, sums, strict=True)) for sums in zip(sums1, sums2, sums3, strict=True))]
+    return [
+        count,
+        *(
+            sum(w * s for w, s in zip(weights, sums, strict=True))
+            for sums in zip(sums1, sums2, sums3, strict=True)
+        ),
+    ]
 
 
 def _exact(
-    function: str, log: int | None, rows: list[list[int]], made_of: tuple[int, ...], scales: tuple[Fraction, ...]
+    function: str,
+    log: int | None,
+    rows: list[list[int]],
+    made_of: tuple[int, ...],
+    scales: tuple[Fraction, ...],
 ) -> pa.Array:
     first = 1 + made_of[0] if made_of else 0
     if log is not None:
@@ -140,7 +153,9 @@ def _exact(
     if function == "sum":
         texts = [decimal(row[first] * scale) if n else None for row, n in zip(rows, present, strict=True)]
         return pa.array(texts, pa.string())
-    means = [float(Fraction(row[first]) * scale / n) if n else None for row, n in zip(rows, present, strict=True)]
+    means = [
+        float(Fraction(row[first]) * scale / n) if n else None for row, n in zip(rows, present, strict=True)
+    ]
     return pa.array(means, pa.float64())
 
 

@@ -13,6 +13,7 @@ from sparkleene.engine import exact, execute, finish
 from sparkleene.engine.columns import Time, time_column, window_units
 from sparkleene.engine.compile import Compiled, compile
 from sparkleene.engine.stream import Stream, stream
+from sparkleene.engine.threads import threads_of
 from sparkleene.engine.windows import Windows, ending, sliding, whole
 from sparkleene.kernels.windows import ticks
 from sparkleene.plan.plan import Plan
@@ -29,12 +30,19 @@ class Options:
     tiebreak: str | None = None
     time_unit: str | None = None
     numbers: str = "double"
-    offset: Fraction = Fraction(0)  # in milliseconds for clock times and where time_unit is given, else as it is
+    offset: Fraction = Fraction(
+        0
+    )  # in milliseconds for clock times and where time_unit is given, else as it is
     offset_in_ms: bool = False
 
 
 def run(
-    plan: Plan, table: pa.Table, options: Options, threads: int | None = None, source: str = "", filename: str = "query"
+    plan: Plan,
+    table: pa.Table,
+    options: Options,
+    threads: int | None = None,
+    source: str = "",
+    filename: str = "query",
 ) -> pa.Table:
     """Evaluate a planned query over a table."""
     window = plan.bound.window
@@ -42,8 +50,8 @@ def run(
     size = slide = None
     if window is not None:
         size, slide, time = window_units(window, time, source, filename)
-    many = execute.threads_of(threads)
-    rows = stream(plan, table, time, options.type, options.tiebreak, source, filename)
+    many = threads_of(threads)
+    rows = stream(plan, table, time, options.type, options.tiebreak, many, source, filename)
     is_exact = options.numbers == "exact"
     compiled = compile(plan, table, rows, False, source, filename)
     if size is None:
@@ -51,7 +59,9 @@ def run(
     elif slide is None:
         windows = _triggered(compiled, rows, time, size, many)
     else:
-        windows = sliding(rows, time, size, slide, _offset(options, time), window is not None and window.unit == "events")
+        windows = sliding(
+            rows, time, size, slide, _offset(options, time), window is not None and window.unit == "events"
+        )
     results = execute.run(compiled, compiled.program, windows.lo, windows.hi, windows.units, many)
     integers = None
     if is_exact:
@@ -86,7 +96,10 @@ def _triggered(compiled: Compiled, rows: Stream, time: Time, size: Fraction, thr
     subs = len(rows.bounds) - 1
     bounds = np.searchsorted(segment, np.arange(subs + 1)).astype(np.int64)
     windows = ending(rows, time, size, np.arange(subs), rows.time[starts[number]], bounds, starts[number + 1])
-    last = execute.run(compiled, program, windows.lo, windows.hi, windows.units, threads).values[:, :, 0].real > 0
+    last = (
+        execute.run(compiled, program, windows.lo, windows.hi, windows.units, threads).values[:, :, 0].real
+        > 0
+    )
     if program.classes == 1:
         fires = last[:, 0]
     else:  # a pair counts when its later trend ends

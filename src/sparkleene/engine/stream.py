@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
 from sparkleene.engine.columns import Time, codes, combine, label_masks
-from sparkleene.engine.expressions import evaluate
 from sparkleene.engine.compare import ranked
+from sparkleene.engine.expressions import evaluate
+from sparkleene.engine.threads import Pool
 from sparkleene.errors import DataError, Diagnostic
 from sparkleene.kernels import order
 from sparkleene.language.bound import Field
@@ -45,29 +47,40 @@ class _Keys:
 
 
 def stream(
-    plan: Plan, table: pa.Table, time: Time, type_column: str | None, tiebreak: str | None, source: str, filename: str
+    plan: Plan,
+    table: pa.Table,
+    time: Time,
+    type_column: str | None,
+    tiebreak: str | None,
+    threads: int,
+    source: str,
+    filename: str,
 ) -> Stream:
     """Partition a table into sub-streams and put their rows in order."""
     bound = plan.bound
     mask, _ = label_masks(bound, table, type_column, source, filename)
-    tick = _ticks(time.values, table, tiebreak, source, filename)
+    mask = frozen(mask)
+    clock = frozen(time.values)
+    tick = _ticks(clock, table, tiebreak, source, filename)
     if not bound.keys:
         groups = pa.table({"": pa.nulls(1)}).select([])
-        rows = np.argsort(tick, kind="stable") if order.falls(tick) else None
+        rows = np.argsort(tick, kind="stable") if _falls(tick, threads) else None
         bounds = np.array([0, table.num_rows], np.int64)
-        return _ordered(rows, bounds, tick, time.values, mask, None, np.zeros(1, np.int64), groups)
+        return _ordered(rows, bounds, tick, clock, mask, None, np.zeros(1, np.int64), groups)
 
     found = [codes(table, key.path, source, filename) for key in bound.keys]
     keys = _Keys([code for code, _ in found], [values for _, values in found])
     # Rows without a label matter only where rows are counted or gaps between them tell.
-    every_row = bound.semantics == "contiguous" or (bound.window is not None and bound.window.unit == "events")
+    every_row = bound.semantics == "contiguous" or (
+        bound.window is not None and bound.window.unit == "events"
+    )
     universal = [k for k, key in enumerate(bound.keys) if key.labels is None]
     if len(universal) == len(keys.codes):
         code, first = combine(keys.codes, [len(values) for values in keys.values])
         of_sub = [column[first] for column in keys.codes]
         if not every_row:
             code = np.where(mask == 0, code.dtype.type(-1), code)
-        rows, bounds = order.by_code(code, len(first))
+        rows, bounds = order.by_code(frozen(code), len(first))
         entry = None
     else:
         typed = mask
@@ -75,13 +88,18 @@ def stream(
             bare = replace(bound, local=tuple(() for _ in bound.labels))
             typed, _ = label_masks(bare, table, type_column, source, filename)
         sub, entry, mask, of_sub = _spread(plan, keys, universal, mask, typed, every_row)
-        rows, bounds = order.by_code(sub, len(of_sub[0]) if of_sub else 0)
-        tick = tick[entry]
+        rows, bounds = order.by_code(frozen(sub), len(of_sub[0]) if of_sub else 0)
+        tick = frozen(tick[entry])
     order.sort_segments(tick, rows, bounds)
     group, groups = _groups(plan, keys, of_sub)
-    if entry is None:
-        return _ordered(rows, bounds, tick, time.values, mask, None, group, groups)
-    return _ordered(rows, bounds, tick, time.values, mask, entry, group, groups)
+    return _ordered(rows, bounds, tick, clock, mask, entry, group, groups)
+
+
+def frozen(array: Array) -> Array:
+    """Return a read-only view: Arrow's columns are that, and numba compiles a kernel for each kind of array."""
+    view = array.view()
+    view.flags.writeable = False
+    return view
 
 
 def _ordered(
@@ -99,8 +117,16 @@ def _ordered(
         return Stream(None, bounds, tick, time, mask, group, groups)
     same = tick is time
     final = rows if entry is None else entry[rows]
-    tick = tick[rows]
-    return Stream(final, bounds, tick, tick if same and entry is None else time[final], mask[rows], group, groups)
+    tick = frozen(tick[rows])
+    time = tick if same and entry is None else frozen(time[final])
+    return Stream(final, bounds, tick, time, frozen(mask[rows]), group, groups)
+
+
+def _falls(tick: Array, threads: int) -> bool:
+    """Tell whether some row comes before its predecessor."""
+    edges = np.linspace(0, tick.size, threads + 1).astype(np.int64).tolist()
+    parts = [slice(max(0, a - 1), b) for a, b in pairwise(edges)]
+    return any(Pool(threads).map(lambda part: order.falls(tick[part]), parts))
 
 
 def _ticks(time: Array, table: pa.Table, tiebreak: str | None, source: str, filename: str) -> Array:
@@ -109,7 +135,7 @@ def _ticks(time: Array, table: pa.Table, tiebreak: str | None, source: str, file
         tick = time
     else:  # the bits of a double, made to order as integers
         bits = (time + 0.0).view(np.int64)
-        tick = bits ^ ((bits >> 63) & np.int64(2**63 - 1))
+        tick = frozen(bits ^ ((bits >> 63) & np.int64(2**63 - 1)))
     if tiebreak is None:
         return tick
     column = evaluate(Field((tiebreak,)), table, source, filename)
@@ -123,7 +149,7 @@ def _ticks(time: Array, table: pa.Table, tiebreak: str | None, source: str, file
     change[1:] = (np.diff(tick[by_both]) != 0) | (np.diff(finer[by_both]) != 0)
     out = np.empty(len(tick), np.int64)
     out[by_both] = np.cumsum(change)
-    return out
+    return frozen(out)
 
 
 def _groups(plan: Plan, keys: _Keys, of_sub: list[Array]) -> tuple[Array, pa.Table]:
@@ -131,7 +157,9 @@ def _groups(plan: Plan, keys: _Keys, of_sub: list[Array]) -> tuple[Array, pa.Tab
     bound = plan.bound
     subs = len(of_sub[0])
     if not bound.group or not subs:
-        columns = {name: keys.values[k].slice(0, 0) for name, k in zip(bound.group_names, bound.group, strict=True)}
+        columns = {
+            name: keys.values[k].slice(0, 0) for name, k in zip(bound.group_names, bound.group, strict=True)
+        }
         groups = pa.table(columns) if columns else pa.table({"": pa.nulls(1)}).select([])
         return np.zeros(subs, np.int64), groups
     chosen = [of_sub[k] for k in bound.group]
@@ -160,7 +188,10 @@ def _spread(
     else:
         base = np.zeros(total, np.int32)
     restricted = [k for k in range(len(bound.keys)) if k not in universal]
-    bound_by = [frozenset(k for k in restricted if label in bound.keys[k].labels) for label in range(len(bound.labels))]  # type: ignore[operator]  # fmt: skip
+    bound_by = [
+        frozenset(k for k in restricted if label in (bound.keys[k].labels or ()))
+        for label in range(len(bound.labels))
+    ]
 
     subs = _universe(plan, keys, restricted, bound_by, base, mask, typed)
     entries: list[tuple[Array, Array, Array]] = []

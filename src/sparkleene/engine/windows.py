@@ -43,7 +43,9 @@ def whole(stream: Stream) -> Windows:
     return Windows(segment, np.zeros(segment.size, np.int64), lo, hi, None, lambda key: [])
 
 
-def sliding(stream: Stream, time: Time, size: Fraction, slide: Fraction, offset: Fraction, events: bool) -> Windows:
+def sliding(
+    stream: Stream, time: Time, size: Fraction, slide: Fraction, offset: Fraction, events: bool
+) -> Windows:
     """Return the windows of WITHIN size SLIDE slide that hold rows."""
     pane = _gcd(size, slide)
     if events:
@@ -85,7 +87,7 @@ def ending(
 
     `until` gives end rows where windows stop at a tick in the midst of a time (tie-breaks).
     """
-    span = float(size) if stream.time.dtype == np.float64 else int(size)
+    span: Any = float(size) if stream.time.dtype == np.float64 else int(size)
     segment, which, lo, hi = kernel.trailing(stream.time, stream.bounds, group, ends, bounds, span)
     if until is not None:
         hi = until[which]

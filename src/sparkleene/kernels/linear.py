@@ -18,7 +18,7 @@ jit = nb.njit(nogil=True, cache=True, error_model="numpy")
 
 @jit
 def symbol_of(labels: Array, union: int) -> int:
-    """Find the symbol of a set of labels; the caller has made sure that it is there."""
+    """Find the symbol of a set of labels; where it is not there, ticks move nothing and any will do."""
     low, high = 0, labels.size
     while low < high:
         middle = (low + high) >> 1
@@ -26,7 +26,15 @@ def symbol_of(labels: Array, union: int) -> int:
             low = middle + 1
         else:
             high = middle
-    return low
+    return min(low, labels.size - 1)
+
+
+@jit
+def copy(source: Array, target: Array) -> None:
+    """Copy a matrix (numba's own assignment of slices costs seconds to compile)."""
+    for i in range(target.shape[0]):
+        for j in range(target.shape[1]):
+            target[i, j] = source[i, j]
 
 
 @jit
@@ -41,7 +49,14 @@ def moves(program: Program) -> bool:
 
 @jit
 def extend(
-    program: Program, events: Events, field: Field, e: int, state: Array, low: Array, acc: Array, acc_low: Array
+    program: Program,
+    events: Events,
+    field: Field,
+    e: int,
+    state: Array,
+    low: Array,
+    acc: Array,
+    acc_low: Array,
 ) -> None:
     """Add to `acc` what event e makes of the partial trends in `state`."""
     columns = field.one.size
@@ -111,8 +126,8 @@ def advance(
                         acc[k, w] = add(acc[k, w], state[s, w], field.mod[w % columns])
                     for w in range(low.shape[1]):
                         acc_low[k, w] = min(acc_low[k, w], low[s, w])
-            state[:] = acc
-            low[:] = acc_low
+            copy(acc, state)
+            copy(acc_low, low)
         else:
             for s in range(states):
                 for w in range(state.shape[1]):

@@ -66,29 +66,37 @@ def sort_segments(tick: Array, rows: Array, bounds: Array) -> None:
 
 
 @jit
-def unions(tick: Array, mask: Array, bounds: Array) -> Array:
-    """Return the distinct label sets of ticks with several rows (some may repeat)."""
+def unions(tick: Array, mask: Array, bounds: Array, cut: bool) -> Array:
+    """Return the distinct label sets of ticks with several rows; with `cut` also those of parts of ticks.
+
+    Windows of so many rows may begin or end in the midst of a tick.
+    """
     found = np.empty(1024, mask.dtype)
     count = 0
     for g in range(bounds.size - 1):
         i = bounds[g]
         while i < bounds[g + 1]:
-            j = i + 1
-            union = mask[i]
-            while j < bounds[g + 1] and tick[j] == tick[i]:
-                union |= mask[j]
-                j += 1
-            if j > i + 1:
-                known = False
-                for k in range(max(0, count - 64), count):
-                    known |= found[k] == union
-                if not known:
+            end = i + 1
+            while end < bounds[g + 1] and tick[end] == tick[i]:
+                end += 1
+            for first in range(i, end - 1 if cut else i + 1):
+                union = mask[first]
+                for j in range(first + 1, end):
+                    union |= mask[j]
+                    if not cut and j < end - 1:
+                        continue
+                    known = False
+                    for k in range(max(0, count - 64), count):
+                        known |= found[k] == union
+                    if known:
+                        continue
                     if count == found.size:
                         kept = np.unique(found)
                         found = np.empty(2 * found.size, mask.dtype)
-                        found[: kept.size] = kept
+                        for k in range(kept.size):
+                            found[k] = kept[k]
                         count = kept.size
                     found[count] = union
                     count += 1
-            i = j
+            i = end
     return np.unique(found[:count])

@@ -11,15 +11,25 @@ from typing import NamedTuple
 
 import numba as nb
 import numpy as np
+from numba.cpython.unsafe.tuple import tuple_setitem
 
-from sparkleene.kernels.linear import symbol_of
+from sparkleene.kernels.linear import copy, symbol_of
 from sparkleene.kernels.numbers import add, mul
 from sparkleene.kernels.program import Array, Events, Program
 
 jit = nb.njit(nogil=True, cache=True, error_model="numpy", fastmath={"contract"})
+if nb.config.DISABLE_JIT:
+
+    def tuple_setitem(values: tuple[float, ...], at: int, value: float) -> tuple[float, ...]:
+        """Return the tuple with one item replaced."""
+        return (*values[:at], value, *values[at + 1 :])
+
+
+Vector = tuple[float, ...]
 
 TABLE = 1 << 12  # entries; 4096 of 3 x 3 doubles stay in the second-level cache
-MAX_STATES = 6
+MAX_STATES = 8
+SQUARE = 4  # matrices of up to so many states fit in registers; larger ones go column by column
 MAX_SYMBOLS = 64
 
 
@@ -37,6 +47,21 @@ class Words(NamedTuple):
     added: Array  # what one event adds
     table: Array  # float64[words, states, states]
     chunk: int  # this many events cannot overflow a double
+
+    @property
+    def start(self) -> Vector:
+        """The vector of the empty trend."""
+        return (1.0,) + (0.0,) * (len(self.states) - 1)
+
+    @property
+    def columns(self) -> tuple[int, ...]:
+        """As many zeros as columns of a matrix are computed at once."""
+        return (0,) * (len(self.states) if len(self.states) <= SQUARE else 1)
+
+    @property
+    def zero(self) -> Vector:
+        """A block of so many columns, all zero."""
+        return (0.0,) * (len(self.states) * len(self.columns))
 
 
 def supports(program: Program) -> bool:
@@ -84,10 +109,18 @@ def words(kept: Array, added: Array, bits: int, length: int) -> Array:
 
 @jit
 def walk(
-    program: Program, words: Words, columns: tuple[int, ...], events: Events, begin: int, end: int, state: Array,
-    swap: Array,
-) -> None:  # fmt: skip
-    """Multiply `state` (states x columns) by the map of the rows begin:end, in place."""
+    program: Program,
+    words: Words,
+    columns: tuple[int, ...],
+    events: Events,
+    begin: int,
+    end: int,
+    state: Vector,
+) -> Vector:
+    """Multiply `state` (states x columns, row by row) by the map of the rows begin:end.
+
+    It is a tuple, so that all of it stays in registers: twice as fast as arrays.
+    """
     n, bits, length, width = len(words.states), len(words.bits), len(words.length), len(columns)
     tick, symbol, table = events.tick, events.symbol, words.table
     step = np.empty((n, n))
@@ -100,54 +133,61 @@ def walk(
             for j in range(length):
                 ties |= np.int64(tick[i + j] == tick[i + j + 1])
                 word |= np.int64(symbol[i + j]) << (j * bits)
+        after = state
         if ties == 0:
             for s in range(n):
                 for c in range(width):
                     total = 0.0
                     for k in range(n):
-                        total += table[word, s, k] * state[k, c]
-                    swap[s, c] = total
+                        total += table[word, s, k] * state[k * width + c]
+                    after = tuple_setitem(after, s * width + c, total)
             i += length
         else:
             union = program.labels[symbol[i]]
-            step[:] = words.added[symbol[i]]
+            copy(words.added[symbol[i]], step)
             j = i + 1
             while j < end and tick[j] == tick[i]:
                 union |= program.labels[symbol[j]]
-                step += words.added[symbol[j]]
+                _add(words.added[symbol[j]], step)
                 j += 1
-            step += words.kept[symbol_of(program.labels, union)]
+            _add(words.kept[symbol_of(program.labels, union)], step)
             for s in range(n):
                 for c in range(width):
                     total = 0.0
                     for k in range(n):
-                        total += step[s, k] * state[k, c]
-                    swap[s, c] = total
+                        total += step[s, k] * state[k * width + c]
+                    after = tuple_setitem(after, s * width + c, total)
             i = j
-        for s in range(n):
-            for c in range(width):
-                state[s, c] = swap[s, c]
+        state = after
+    return state
 
 
 @jit
-def vectors(program: Program, words: Words, events: Events, lo: Array, hi: Array, out: Array) -> None:
-    """Run stretches that cannot overflow a double from the start; write out[k, class]."""
-    state = np.zeros((program.states, 1))
-    swap = np.zeros((program.states, 1))
+def _add(source: Array, target: Array) -> None:
+    for i in range(target.shape[0]):
+        for j in range(target.shape[1]):
+            target[i, j] += source[i, j]
+
+
+@jit
+def vectors(
+    program: Program, words: Words, start: Vector, events: Events, lo: Array, hi: Array, out: Array
+) -> None:
+    """Run stretches that cannot overflow a double from `start`; write out[k, class]."""
     for k in range(lo.size):
-        state[:] = 0.0
-        state[0, 0] = 1.0
-        walk(program, words, (0,), events, lo[k], hi[k], state, swap)
+        state = walk(program, words, (0,), events, lo[k], hi[k], start)
         for o in range(program.out_state.size):
-            out[k, program.out_class[o]] += state[program.out_state[o], 0]
+            out[k, program.out_class[o]] += state[program.out_state[o]]
 
 
 @jit
-def matrices(program: Program, words: Words, events: Events, lo: Array, hi: Array, out: Array) -> None:
-    """Write the matrices of stretches of any length, as wide numbers."""
-    n = program.states
+def matrices(
+    program: Program, words: Words, columns: tuple[int, ...], zero: Vector, events: Events, lo: Array, hi: Array,
+    out: Array,
+) -> None:  # fmt: skip
+    """Write the matrices of stretches of any length as wide numbers, so many columns at a time."""
+    n, width = len(words.states), len(columns)
     state = np.zeros((n, n))
-    swap = np.zeros((n, n))
     product = np.zeros((n, n), np.complex128)
     for k in range(lo.size):
         for s in range(n):
@@ -158,17 +198,21 @@ def matrices(program: Program, words: Words, events: Events, lo: Array, hi: Arra
             end = min(begin + words.chunk, hi[k])
             while end < hi[k] and events.tick[end] == events.tick[end - 1]:
                 end += 1
-            state[:] = 0.0
-            for s in range(n):
-                state[s, s] = 1.0
-            walk(program, words, words.states, events, begin, end, state, swap)
+            for first in range(0, n, width):
+                some = zero
+                for c in range(width):
+                    some = tuple_setitem(some, (first + c) * width + c, 1.0)
+                some = walk(program, words, columns, events, begin, end, some)
+                for s in range(n):
+                    for c in range(width):
+                        state[s, first + c] = some[s * width + c]
             for s in range(n):
                 for c in range(n):
                     total = complex(0.0, 0.0)
                     for j in range(n):
                         total = add(total, mul(widen(state[s, j]), out[k, j, c], np.uint64(0)), np.uint64(0))
                     product[s, c] = total
-            out[k] = product
+            copy(product, out[k])
             begin = end
 
 

@@ -79,7 +79,9 @@ class Machine:
         number = {state: i for i, state in enumerate(self.states)}
         drop = union if extended else 0
         kept = (
-            None if self.momentary and state.final else _keep(self.operands, self.semantics, state, union, drop)
+            None
+            if self.momentary and state.final
+            else _keep(self.operands, self.semantics, state, union, drop)
             for state in self.states
         )
         return [-1 if state is None else number[state] for state in kept]
@@ -103,7 +105,9 @@ def machine(bound: Bound, momentary: bool = False) -> Machine:
     operands = tuple(positions(part, index) for part in parts)
     negated = sum(1 << i for i, label in enumerate(bound.labels) if label.negated)
     masks = [sum(1 << i for i in chosen) for chosen in _subsets(negated)]
-    simple = bound.semantics == "skip-till-any-match" and not any(p.guards for p in operands) and not momentary
+    simple = (
+        bound.semantics == "skip-till-any-match" and not any(p.guards for p in operands) and not momentary
+    )
 
     start = State(tuple(View(frozenset({START}), _clocks(p, frozenset({START}))) for p in operands))
     number = {start: 0}

@@ -1,0 +1,51 @@
+"""Work spread over threads; the kernels release the interpreter's lock."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+
+Array = np.ndarray[Any, Any]
+
+
+def threads_of(threads: int | None) -> int:
+    """Return how many threads to use; by default as many as this process may run on."""
+    if threads is not None:
+        return max(1, threads)
+    affinity = getattr(os, "sched_getaffinity", None)
+    return len(affinity(0)) if affinity else (os.cpu_count() or 1)
+
+
+class Pool:
+    """Runs tasks over parts of a list of work."""
+
+    def __init__(self, threads: int) -> None:
+        """Take the number of threads to use."""
+        self.threads = threads
+
+    def map(self, task: Callable[[slice], Any], parts: list[slice]) -> list[Any]:
+        """Run the task on every part and return what it returned, in order."""
+        if self.threads == 1 or len(parts) <= 1:
+            return [task(part) for part in parts]
+        with ThreadPoolExecutor(self.threads) as pool:
+            return list(pool.map(task, parts))
+
+
+def shares(weight: Array, threads: int) -> list[slice]:
+    """Cut a list of tasks into contiguous parts of about equal weight, a few per thread.
+
+    >>> shares(np.array([9, 1, 1, 1]), 1)
+    [slice(0, 4, None)]
+    """
+    if not weight.size:
+        return []
+    total = np.cumsum(weight + 1)
+    parts = 1 if threads == 1 else 4 * threads
+    cuts = np.unique(np.searchsorted(total, np.linspace(0, total[-1], parts + 1)[1:-1], "right"))
+    edges = [0, *cuts.tolist(), weight.size]
+    return [slice(a, b) for a, b in pairwise(edges) if a < b]

@@ -1,0 +1,289 @@
+"""The first trends behind the numbers: which windows to look at, the way back through them, and the rows.
+
+The order of the result is that of the windows, then of the groups, then of the trends read backwards: by the last
+event's time, then the time of the event before it, and so on; a trend comes before those that end in it.
+Simultaneous events are in the order of the input, the labels of one event in that of the pattern. Pairs of P AND Q
+are ordered by the trend of P, then by that of Q.
+"""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from itertools import count, groupby, islice
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from sparkleene.engine import execute, run
+from sparkleene.engine.columns import time_column, window_units
+from sparkleene.engine.compile import Compiled, compile
+from sparkleene.engine.finish import _ranks, merged
+from sparkleene.engine.stream import Stream, stream
+from sparkleene.engine.threads import threads_of
+from sparkleene.engine.windows import Windows, sliding, whole
+from sparkleene.kernels import trends as kernel
+from sparkleene.kernels.program import EQ, Predicates, Program
+from sparkleene.plan.plan import Plan
+
+Array = np.ndarray[Any, Any]
+Trend = tuple[tuple[int, int], ...]  # (event, label) pairs from the last to the first
+Match = tuple[Trend, ...]  # a trend, or two of P AND Q
+Key = tuple[
+    tuple[int, ...], ...
+]  # orders matches: per trend tick, row and label from the last event to the first
+
+BLOCK = 1 << 16  # rows of windows that are looked through together
+ALL = 1 << 62  # no limit
+
+
+def trends(
+    plan: Plan,
+    table: pa.Table,
+    options: run.Options,
+    limit: int | None,
+    source: str = "",
+    filename: str = "query",
+) -> pa.Table:
+    """Return the first trends of a planned query over a table, a row each."""
+    plan = replace(plan, bound=replace(plan.bound, outputs=()))
+    many = threads_of(None)
+    window = plan.bound.window
+    time = time_column(table, options.time, options.time_unit, source, filename)
+    size = slide = None
+    if window is not None:
+        size, slide, time = window_units(window, time, source, filename)
+    rows = stream(plan, table, time, options.type, options.tiebreak, many, source, filename)
+    compiled = compile(plan, table, rows, False, source, filename)
+    if size is None:
+        windows = whole(rows)
+    elif slide is None:
+        windows = run._triggered(compiled, rows, time, size, many)
+    else:
+        events = window is not None and window.unit == "events"
+        windows = sliding(rows, time, size, slide, run._offset(options, time), events)
+    if (
+        windows.units is not None and not plan.pairs
+    ):  # windows overlap: kernels that share their work know better
+        counts, _ = merged(
+            execute.run(compiled, compiled.program, windows.lo, windows.hi, windows.units, many)
+        )
+        windows = windows.where(np.flatnonzero(counts[:, 0].real > 0))
+    order = np.lexsort((windows.segment, _ranks(rows.groups)[rows.group[windows.segment]], windows.key))
+    windows = windows.where(order)
+    found = list(
+        islice(_found(_search(plan, compiled, rows), windows, ALL if limit is None else limit), limit)
+    )
+    return _table(plan, table, options, rows, windows, found)
+
+
+def _found(search: _Search, windows: Windows, limit: int) -> Iterator[tuple[int, Match]]:
+    """Yield the matches of ordered windows, each with the number of its window, at least as many as the limit."""
+    group = search.rows.group[windows.segment]
+    new = (np.diff(windows.key) != 0) | (np.diff(group) != 0)
+    starts = np.flatnonzero(np.r_[True, new]) if group.size else np.zeros(0, np.int64)
+    edges = np.append(starts, group.size)
+    total = np.append(0, np.cumsum(windows.hi - windows.lo))[edges]
+    done = cell = 0
+    while cell < starts.size and done < limit:
+        last = max(cell + 1, int(np.searchsorted(total, total[cell] + BLOCK, "right")) - 1)
+        block = slice(edges[cell], edges[last])
+        firsts = search.firsts(windows.lo[block], windows.hi[block])
+        for begin, end in zip(edges[cell:last].tolist(), edges[cell + 1 : last + 1].tolist(), strict=True):
+            # Sub-streams of one group, by the next match of each; at first by where that ends.
+            heap: list[tuple[Key, int, Match, Iterator[tuple[Key, Match]] | None]] = [
+                ((search.key(first),), w, (), None)
+                for w, first in enumerate(firsts[begin - edges[cell] : end - edges[cell]].tolist(), begin)
+                if first >= 0
+            ]
+            heapq.heapify(heap)
+            while heap and done < limit:
+                _, w, match, source = heapq.heappop(heap)
+                if source is None:
+                    source = search.matches(int(windows.lo[w]), int(windows.hi[w]), limit - done)
+                else:
+                    yield w, match
+                    done += 1
+                for key, after in islice(source, 1):
+                    heapq.heappush(heap, (key, w, after, source))
+        cell = last
+
+
+@dataclass(frozen=True)
+class _Search:
+    """The search in the windows of a query."""
+
+    program: Program
+    predicates: Predicates
+    events: kernel.Events
+    index: kernel.Index
+    rows: Stream
+
+    def firsts(self, lo: Array, hi: Array) -> Array:
+        """Return the event that completes the first trend of each window, -1 for none."""
+        return kernel.firsts(self.program, self.predicates, self.events, self.index, lo, hi)  # type: ignore[no-any-return]
+
+    def key(self, event: int) -> tuple[int, int]:
+        """Return the tick and the row of an event."""
+        rows = self.rows.rows
+        return int(self.events.tick[event]), event if rows is None else int(rows[event])
+
+    def matches(self, lo: int, hi: int, need: int) -> Iterator[tuple[Key, Match]]:
+        """Yield the trends of a window with their keys, ascending; for AND pairs, by the first trend, then the second."""
+        both = self.program.classes > 1
+        ends, log = kernel.reach(self.program, self.predicates, self.events, self.index, lo, hi, need + both)
+        firsts = self.trends(ends, log, lo, (0, 2), need)
+        if not both:
+            yield from (((self.key_of(trend),), (trend,)) for _, trend in firsts)
+            return
+        seconds = self.trends(ends, log, lo, (1, 2), need)
+        known: list[tuple[int, Trend]] = []
+        for kind, first in firsts:
+            for i in count():
+                if i == len(known):
+                    known.extend(filter(None, [next(seconds, None)]))
+                if i == len(known):
+                    break
+                other, second = known[i]
+                if first == second or (
+                    kind == other == 2 and second < first
+                ):  # the pair came the other way round
+                    continue
+                yield (self.key_of(first), self.key_of(second)), (first, second)
+
+    def key_of(self, trend: Trend) -> tuple[int, ...]:
+        """Return what orders trends of all sub-streams."""
+        return tuple(part for event, label in trend for part in (*self.key(event), label))
+
+    def trends(
+        self, ends: Array, log: Array, lo: int, kinds: tuple[int, ...], need: int
+    ) -> Iterator[tuple[int, Trend]]:
+        """Yield the trends of these classes, each with its class, by last event and label, then the one before..."""
+        label, event, begins = ends[:, kernel.LABEL], ends[:, kernel.EVENT], ends[:, kernel.BEGINS]
+
+        def grouped(found: set[tuple[int, int]]) -> Iterator[list[tuple[int, int]]]:
+            """Put together the ends (with the class of the trend) of one event and label, in order."""
+            for _, group in groupby(sorted(found), lambda end: (event[end[0]], label[end[0]])):
+                yield list(group)
+
+        kind_of = ends[:, kernel.KIND]
+        roots = np.flatnonzero(np.isin(kind_of, kinds))
+        path: list[tuple[int, int]] = []
+        ways = [grouped({(k, int(kind_of[k])) for k in roots.tolist()})]
+        back = kernel.before
+        while ways:
+            group = next(ways[-1], None)
+            if group is None:
+                ways.pop()
+                del path[len(ways) - 1 :]
+                continue
+            path.append((lo + int(event[group[0][0]]), int(label[group[0][0]])))
+            yield from ((kind, tuple(path)) for k, kind in group if begins[k])
+            before = {
+                (j, kind)
+                for k, kind in group
+                for j in back(self.program, self.predicates, self.events, ends, log, lo, k, need).tolist()
+            }
+            ways.append(grouped(before))
+
+
+def _search(plan: Plan, compiled: Compiled, rows: Stream) -> _Search:
+    """Prepare the search: find the pairs of predicates that need no comparison one by one."""
+    program, predicates, machine = compiled.program, compiled.predicates, plan.machine
+    tick, symbol, _, _, f, g = compiled.events
+    pairs, n = len(plan.pairs), len(tick)
+    column = np.full(pairs, -2, np.int64)
+    left, right = np.zeros((pairs, n), np.int64), np.zeros((pairs, n), np.int64)
+    cells = 1
+    for p in range(pairs):
+        comparisons = range(predicates.off[p], predicates.off[p + 1])
+        other = [c for c in comparisons if predicates.op[c] != EQ]
+        if len(other) > 1 or predicates.code_off[p] != predicates.code_off[p + 1]:
+            continue
+        column[p] = other[0] if other else -1
+        both, missing = np.zeros(2 * n, np.int64), np.zeros(2 * n, bool)
+        for c in (c for c in comparisons if predicates.op[c] == EQ):
+            sides = np.concatenate([f[c], g[c]])
+            missing |= np.isnan(sides)
+            values, place = np.unique(sides, return_inverse=True)
+            _, both = np.unique(both * len(values) + place, return_inverse=True)
+        cells = max(cells, int(both.max(initial=0)) + 1)
+        left[p], right[p] = np.where(missing, -1, both).reshape(2, n)
+    slot = np.full((program.states, pairs), -1, np.int64)
+    wanted = {
+        (int(s), int(p)) for s, p in zip(program.src, program.pair, strict=True) if p >= 0 and column[p] > -2
+    }
+    for number, place in enumerate(sorted(wanted)):
+        slot[place] = number
+    still = program.keep == np.arange(program.states)
+    index = kernel.Index(
+        np.array([state.final for state in machine.states]),
+        not still.all(),
+        bool(still[:, program.out_state].all()),
+        column,
+        left,
+        right,
+        slot,
+        np.zeros((len(wanted), cells, 2)),
+        np.zeros((len(wanted), cells), np.int64),
+        np.zeros(1, np.int64),
+    )
+    return _Search(program, predicates, kernel.Events(tick, symbol.astype(np.int64), f, g), index, rows)
+
+
+# ---- rows
+
+
+def _table(
+    plan: Plan,
+    table: pa.Table,
+    options: run.Options,
+    rows: Stream,
+    windows: Windows,
+    found: list[tuple[int, Match]],
+) -> pa.Table:
+    """Write the result table: the window, the group and the events of each match."""
+    which = np.array([w for w, _ in found], np.int64)
+    columns: dict[str, Any] = {}
+    columns.update(zip(("window_start", "window_end"), windows.columns(windows.key[which]), strict=False))
+    group = pa.array(rows.group[windows.segment[which]])
+    for name in rows.groups.column_names:
+        columns[_free(name, ("events", "events_2"))] = rows.groups.column(name).take(group)
+    for part, name in enumerate(("events", "events_2")[: len(plan.machine.operands)]):
+        columns[name] = _events(plan, table, options, rows, [match[part] for _, match in found])
+    return pa.table(columns)
+
+
+def _events(plan: Plan, table: pa.Table, options: run.Options, rows: Stream, found: list[Trend]) -> pa.Array:
+    """Return lists of events, each with its label, its row in the input, and the columns that the query reads."""
+    flat = np.array([pair for trend in found for pair in reversed(trend)], np.int64).reshape(-1, 2)
+    offsets = np.append(0, np.cumsum([len(trend) for trend in found], dtype=np.int64))
+    place = flat[:, 0] if rows.rows is None else rows.rows[flat[:, 0]].astype(np.int64)
+    names = pa.array([label.name for label in plan.bound.labels], pa.string())
+    fields: dict[str, pa.Array] = {"label": names.take(pa.array(flat[:, 1]))}
+    heads = [name for name in (options.time, options.type) if name in table.column_names]
+    chosen = table.unify_dictionaries().take(pa.array(place))
+    for name in heads:
+        fields[_free(name, ("label", "row"))] = _plain(chosen.column(name))
+    fields["row"] = pa.array(place)
+    for name in chosen.column_names:
+        if name not in heads:
+            fields[_free(name, ("label", "row", *heads))] = _plain(chosen.column(name))
+    events = pa.StructArray.from_arrays(list(fields.values()), list(fields))
+    return pa.ListArray.from_arrays(pa.array(offsets, pa.int32()), events)
+
+
+def _plain(column: pa.ChunkedArray) -> pa.Array:
+    """Return a column in one piece, without a dictionary."""
+    type = column.type
+    return (column.cast(type.value_type) if pa.types.is_dictionary(type) else column).combine_chunks()
+
+
+def _free(name: str, taken: Iterable[str]) -> str:
+    """Return the name, with underscores if it is taken."""
+    while name in taken:
+        name += "_"
+    return name
