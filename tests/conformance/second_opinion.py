@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
-from itertools import product
+from itertools import pairwise, product
 from typing import Any
 
 from sparkleene.language.ast import And, Atom, Not, Or, Pattern, Repeat, Seq
@@ -342,10 +342,7 @@ class World:
         return [
             trend
             for trend, path in self._sequences(pattern, adjacent=True)
-            if all(
-                self.undisturbed(p, e, path[i + 1])
-                for i, (p, e) in enumerate(zip(trend, trend[1:], strict=False))
-            )
+            if all(self.undisturbed(p, e, path[i + 1]) for i, (p, e) in enumerate(pairwise(trend)))
         ]
 
     def undisturbed(self, p: Step, e: Step, states: frozenset[Regex]) -> bool:
