@@ -285,9 +285,9 @@ def low_values(
     sign = -1.0 if maximum else 1.0
     if pa.types.is_null(column.type):
         return np.full(len(column), math.nan), lambda keys: pa.nulls(len(keys), type)
-    if column.type == pa.float64():
+    if column.type == pa.float64() and not np.isposinf(sign * doubles(column)).any():
         return sign * doubles(column), lambda keys: _nullable(sign * keys, pa.float64()).cast(type)
-    if word in ("binary", "text") or pa.types.is_decimal(column.type):
+    if column.type == pa.float64() or word in ("binary", "text") or pa.types.is_decimal(column.type):
         keys, values = compare.ranked(column)
         values = values.cast(type)
         return sign * keys, lambda keys: values.take(_nullable(sign * keys, pa.int64()))

@@ -13,6 +13,7 @@ import numpy as np
 from sparkleene.engine.compile import Compiled
 from sparkleene.engine.threads import Pool, shares
 from sparkleene.kernels import linear, words
+from sparkleene.kernels.choose import choose
 from sparkleene.kernels.numbers import to_wide
 from sparkleene.kernels.program import Field, Program
 
@@ -75,9 +76,7 @@ def run_exact(compiled: Compiled, lo: Array, hi: Array, primes: Sequence[int], t
 
     def task(part: slice) -> None:
         if (program.pair >= 0).any():
-            from sparkleene.kernels import scan
-
-            kernel = scan.run
+            kernel = choose(program, compiled.predicates)[1]
             kernel(program, compiled.predicates, events, field, lo[part], hi[part], out[part], low[part])
         else:
             linear.vectors(program, events, field, lo[part], hi[part], out[part], low[part])
@@ -127,9 +126,7 @@ def _by_size(
 def _predicate_kernel(
     compiled: Compiled, program: Program
 ) -> Callable[[Field, Array, Array, Array, Array], None]:
-    from sparkleene.kernels import scan
-
-    chosen = scan.run
+    chosen = choose(program, compiled.predicates)[1]
 
     def kernel(field: Field, lo: Array, hi: Array, out: Array, out_low: Array) -> None:
         chosen(program, compiled.predicates, compiled.events, field, lo, hi, out, out_low)

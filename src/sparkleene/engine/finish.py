@@ -147,7 +147,7 @@ def _exact(
         per = 1.0 if log == 2 else math.log10(2)
         return pa.array([_log2(row[first]) * per if row[first] else None for row in rows], pa.float64())
     if function == "count":
-        return pa.array([str(row[first]) for row in rows], pa.string())
+        return pa.array([_digits(row[first]) for row in rows], pa.string())
     scale = scales[made_of[0]]
     present = [row[1 + made_of[1]] for row in rows]
     if function == "sum":
@@ -174,6 +174,15 @@ def decimal(value: Fraction) -> str:
     while (10**digits) % value.denominator:
         digits += 1
     whole = abs(value.numerator) * (10**digits // value.denominator)
-    text = str(whole).rjust(digits + 1, "0")
+    text = _digits(whole).rjust(digits + 1, "0")
     body = text if not digits else f"{text[:-digits]}.{text[-digits:]}"
     return f"-{body}" if value < 0 else body
+
+
+def _digits(value: int) -> str:
+    """Write an integer that is not negative; Python's own way stops at 4300 digits, or at fewer."""
+    if value.bit_length() <= 2048:
+        return str(value)
+    low = int(value.bit_length() * math.log10(2) / 2)
+    head, tail = divmod(value, 10**low)
+    return _digits(head) + _digits(tail).rjust(low, "0")

@@ -9,9 +9,8 @@ are ordered by the trend of P, then by that of Q.
 from __future__ import annotations
 
 import heapq
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
-from fractions import Fraction
 from itertools import count, groupby, islice
 from typing import Any
 
@@ -91,7 +90,7 @@ def _found(search: _Search, windows: Windows, limit: int) -> Iterator[tuple[int,
     while cell < starts.size and done < limit:
         last = max(cell + 1, int(np.searchsorted(total, total[cell] + BLOCK, "right")) - 1)
         block = slice(edges[cell], edges[last])
-        firsts = search.firsts(windows.lo[block], windows.hi[block])
+        firsts, _, _ = search.reach(windows.lo[block], windows.hi[block], 1)
         for begin, end in zip(edges[cell:last].tolist(), edges[cell + 1 : last + 1].tolist(), strict=True):
             # Sub-streams of one group, by the next match of each; at first by where that ends.
             heap: list[tuple[Key, int, Match, Iterator[tuple[Key, Match]] | None]] = [
@@ -122,9 +121,9 @@ class _Search:
     index: kernel.Index
     rows: Stream
 
-    def firsts(self, lo: Array, hi: Array) -> Array:
-        """Return the event that completes the first trend of each window, -1 for none."""
-        return kernel.firsts(self.program, self.predicates, self.events, self.index, lo, hi)  # type: ignore[no-any-return]
+    def reach(self, lo: Array, hi: Array, need: int) -> tuple[Array, Array, Array]:
+        """Do the forward pass over windows; see the kernel."""
+        return kernel.reach(self.program, self.predicates, self.events, self.index, lo, hi, need)  # type: ignore[no-any-return]
 
     def key(self, event: int) -> tuple[int, int]:
         """Return the tick and the row of an event."""
@@ -132,9 +131,10 @@ class _Search:
         return int(self.events.tick[event]), event if rows is None else int(rows[event])
 
     def matches(self, lo: int, hi: int, need: int) -> Iterator[tuple[Key, Match]]:
-        """Yield the trends of a window with their keys, ascending; for AND pairs, by the first trend, then the second."""
+        """Yield the trends of a window with their keys, ascending; for AND pairs, by the first trend of each."""
         both = self.program.classes > 1
-        ends, log = kernel.reach(self.program, self.predicates, self.events, self.index, lo, hi, need + both)
+        need += both
+        _, ends, log = self.reach(np.array([lo]), np.array([hi]), need)
         firsts = self.trends(ends, log, lo, (0, 2), need)
         if not both:
             yield from (((self.key_of(trend),), (trend,)) for _, trend in firsts)
@@ -161,7 +161,7 @@ class _Search:
     def trends(
         self, ends: Array, log: Array, lo: int, kinds: tuple[int, ...], need: int
     ) -> Iterator[tuple[int, Trend]]:
-        """Yield the trends of these classes, each with its class, by last event and label, then the one before..."""
+        """Yield the trends of these classes, each with its class, in order of their events from the last one."""
         label, event, begins = ends[:, kernel.LABEL], ends[:, kernel.EVENT], ends[:, kernel.BEGINS]
 
         def grouped(found: set[tuple[int, int]]) -> Iterator[list[tuple[int, int]]]:
@@ -216,8 +216,8 @@ def _search(plan: Plan, compiled: Compiled, rows: Stream) -> _Search:
     wanted = {
         (int(s), int(p)) for s, p in zip(program.src, program.pair, strict=True) if p >= 0 and column[p] > -2
     }
-    for number, place in enumerate(sorted(wanted)):
-        slot[place] = number
+    for number, (state, p) in enumerate(sorted(wanted)):
+        slot[state, p] = number
     still = program.keep == np.arange(program.states)
     index = kernel.Index(
         np.array([state.final for state in machine.states]),
@@ -264,7 +264,7 @@ def _events(plan: Plan, table: pa.Table, options: run.Options, rows: Stream, fou
     place = flat[:, 0] if rows.rows is None else rows.rows[flat[:, 0]].astype(np.int64)
     names = pa.array([label.name for label in plan.bound.labels], pa.string())
     fields: dict[str, pa.Array] = {"label": names.take(pa.array(flat[:, 1]))}
-    heads = [name for name in (options.time, options.type) if name in table.column_names]
+    heads = [name for name in (options.time, options.type) if name is not None and name in table.column_names]
     chosen = table.unify_dictionaries().take(pa.array(place))
     for name in heads:
         fields[_free(name, ("label", "row"))] = _plain(chosen.column(name))
