@@ -15,9 +15,28 @@ import pytest
 from sparkleene.kernels import choose as choosing
 from sparkleene.kernels import divide, ordered, scan, waiting
 from sparkleene.kernels.numbers import log2, to_double
-from sparkleene.kernels.program import ANY, CONTIGUOUS, EQ, GE, GT, LE, LT, NE, NEXT, Events, Field, Predicates, Program
+from sparkleene.kernels.program import (
+    ANY,
+    CONTIGUOUS,
+    EQ,
+    GE,
+    GT,
+    LE,
+    LT,
+    NE,
+    NEXT,
+    Events,
+    Field,
+    Predicates,
+    Program,
+)
 
-KERNELS = {"scan": scan, "ordered": ordered, "waiting": waiting, "divide": divide}
+KERNELS: dict[str, Any] = {
+    "scan": scan,
+    "ordered": ordered,
+    "waiting": waiting,
+    "divide": divide,
+}
 FIELDS = {
     "float64": Field(np.ones(1), np.ones(1, np.uint64)),
     "complex128": Field(np.ones(1, np.complex128), np.ones(1, np.uint64)),
@@ -139,8 +158,12 @@ def events_of(program: Program, predicates: Predicates, rng: random.Random, n: i
 
     f = np.array([[value() for _ in range(n)] for _ in range(columns)]).reshape(columns, n)
     g = f if same else np.array([[value() for _ in range(n)] for _ in range(columns)]).reshape(columns, n)
-    sums = [[math.nan if rng.random() < 0.1 else float(rng.randint(-9, 9)) for _ in range(n)] for _ in program.sum_labels]
-    lows = [[math.nan if rng.random() < 0.1 else float(rng.randint(-9, 9)) for _ in range(n)] for _ in program.low_labels]
+
+    def measure() -> float:
+        return math.nan if rng.random() < 0.1 else float(rng.randint(-9, 9))
+
+    sums = [[measure() for _ in range(n)] for _ in program.sum_labels]
+    lows = [[measure() for _ in range(n)] for _ in program.low_labels]
     dense = rng.random() < 0.5
     symbol = [rng.randrange(1 if dense else 0, symbols) for _ in range(n)]
     return Events(
@@ -253,7 +276,9 @@ def expected(program: Program, predicates: Predicates, events: Events, lo: int, 
     return out, out_low
 
 
-def check(run: Any, program: Program, predicates: Predicates, events: Events, name: str, bounds: list[int]) -> None:
+def check(
+    run: Any, program: Program, predicates: Predicates, events: Events, name: str, bounds: list[int]
+) -> None:
     field = FIELDS[name]
     columns = len(field.one)
     if name == "uint64":
@@ -301,7 +326,111 @@ def sweep(kernel: str, mode: int, name: str, seeds: range, allowed: list[Any] | 
     return done
 
 
+CASES = [
+    ("scan", ANY, None, 100, 100),
+    ("scan", NEXT, None, 100, 100),
+    ("scan", CONTIGUOUS, None, 100, 100),
+    ("ordered", ANY, KINDS[:12], 200, 100),
+    ("divide", ANY, KINDS[:16], 200, 100),
+    ("waiting", NEXT, KINDS[:4], 200, 100),
+]
+
+
 @pytest.mark.parametrize("name", FIELDS)
-@pytest.mark.parametrize("mode", [ANY, NEXT, CONTIGUOUS])
-def test_scan(mode: int, name: str) -> None:
-    assert sweep("scan", mode, name, range(150)) == 150
+@pytest.mark.parametrize(("kernel", "mode", "kinds", "seeds", "least"), CASES)
+def test_kernel_equals_definition(
+    kernel: str, mode: int, kinds: list[Any] | None, seeds: int, least: int, name: str
+) -> None:
+    assert sweep(kernel, mode, name, range(seeds), kinds) >= least
+
+
+@pytest.mark.parametrize("name", FIELDS)
+@pytest.mark.parametrize(("kernel", "mode", "kinds", "seeds", "least"), CASES)
+def test_long_stretches_agree_with_scan(
+    kernel: str, mode: int, kinds: list[Any] | None, seeds: int, least: int, name: str
+) -> None:
+    """Sizes at which radix sort, several levels of halving and growing lists come into play."""
+    field, columns = FIELDS[name], len(FIELDS[name].one)
+    for seed in range(1000, 1006):
+        rng = random.Random(seed)
+        program, predicates = program_of(mode, rng, kinds)
+        if kernel == "scan" or not KERNELS[kernel].supports(program, predicates):
+            continue
+        program = program._replace(low_labels=program.low_labels[:0])
+        n = 700
+        events = events_of(program, predicates, rng, n, rng.random() < 0.5)
+        if name == "uint64":
+            events = events._replace(sums=np.nan_to_num(events.sums).astype(np.int64))
+        width = (1 + len(program.sum_labels)) * columns
+        got, want = (np.zeros((2, program.classes, width), field.one.dtype) for _ in range(2))
+        lo, hi = np.array([0, 300]), np.array([300, n])
+        low = np.zeros((2, program.classes, 0))
+        KERNELS[kernel].run(program, predicates, events, field, lo, hi, got, low)
+        scan.run(program, predicates, events, field, lo, hi, want, low)
+        if name == "uint64":
+            assert (got == want).all()
+        elif name == "float64":
+            np.testing.assert_allclose(got[..., 0], want[..., 0], rtol=1e-9)
+        else:
+            nonzero = want[..., 0] != 0
+            assert ((got[..., 0] != 0) == nonzero).all()
+            np.testing.assert_allclose(log2(got[..., 0][nonzero]), log2(want[..., 0][nonzero]), rtol=1e-9)
+
+
+def plus(mode: int) -> Program:
+    """Make the machine of S+: start, a stored state, and a state of results."""
+    ints = lambda values: np.array(values, np.int64)  # noqa: E731
+    keep = [[0, -1 if mode == CONTIGUOUS else 1, 2]] * 2
+    none = np.zeros(0, np.uint64)
+    return Program(
+        mode, 3, ints([0, 4]), ints([0, 1, 0, 1]), ints([1, 1, 2, 2]), ints([-1, 0, -1, 0]), ints(keep),
+        ints([[0, -1, 2]]), np.array([0, 1], np.uint64), ints([2]), ints([0]), 1, none, none,
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize("kernel", ["scan", "ordered", "divide"])
+def test_huge_counts(kernel: str) -> None:
+    n = 5000
+    ints = lambda values: np.array(values, np.int64)  # noqa: E731
+    predicates = Predicates(ints([0, 1]), ints([LE]), ints([0, 0]), np.zeros((0, 2), np.int64), np.zeros(0))
+    same = np.zeros((1, n))
+    events = Events(np.arange(n), np.ones(n, np.uint8), np.zeros((0, n)), np.zeros((0, n)), same, same)
+    out = np.zeros((1, 1, 1), np.complex128)
+    field = FIELDS["complex128"]
+    low = np.zeros((1, 1, 0))
+    KERNELS[kernel].run(plus(ANY), predicates, events, field, np.array([0]), np.array([n]), out, low)
+    assert log2(out)[0, 0, 0] == pytest.approx(n, abs=1e-9)
+
+
+def test_choice() -> None:
+    ints = lambda values: np.array(values, np.int64)  # noqa: E731
+
+    def pick(mode: int, ops: list[int], code: bool = False) -> str:
+        instructions = ints([(scan.PUSH_CONST, 0)] if code else []).reshape(-1, 2)
+        predicates = Predicates(
+            ints([0, len(ops)]), ints(ops), ints([0, len(instructions)]), instructions, np.ones(1)
+        )
+        name, function = choosing.choose(plus(mode), predicates)
+        assert function is KERNELS[name].run
+        assert name in choosing.REASONS
+        return name
+
+    assert pick(ANY, [LT]) == pick(ANY, [EQ, NE]) == pick(ANY, []) == "ordered"
+    assert pick(ANY, [LT, GE]) == pick(ANY, [NE, NE, EQ]) == "divide"
+    assert pick(ANY, [LT], code=True) == pick(ANY, [LT, LT, LT]) == "scan"
+    assert pick(NEXT, [GE]) == "waiting"
+    assert pick(NEXT, [EQ]) == "scan"
+    assert pick(CONTIGUOUS, [EQ, LT]) == "scan"
+
+
+def test_without_compiler() -> None:
+    code = (
+        f"import sys; sys.path.insert(0, {os.path.dirname(__file__)!r})\n"
+        "import test_predicates as t\n"
+        "for kernel, mode, kinds, _, _ in t.CASES:\n"
+        "    for name in t.FIELDS:\n"
+        "        t.sweep(kernel, mode, name, range(12), kinds)\n"
+    )
+    path = os.pathsep.join([os.path.dirname(os.path.dirname(os.path.dirname(scan.__file__))), *sys.path])
+    environment = {**os.environ, "NUMBA_DISABLE_JIT": "1", "PYTHONPATH": path}
+    subprocess.run([sys.executable, "-c", code], check=True, env=environment)

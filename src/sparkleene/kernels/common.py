@@ -199,3 +199,22 @@ def start(value: Array, low: Array, one: Array) -> None:
         clear(value, low, s)
     for c in range(len(one)):
         value[0, c] = one[c]
+
+
+@compiled
+def give(
+    program: Program, tot: Array, tot_low: Array, out: Array, out_low: Array, k: int, mod: Array
+) -> None:
+    """Add the totals of the states that are results to row k of the output."""
+    columns = len(mod)
+    for o in range(len(program.out_state)):
+        s, c = program.out_state[o], program.out_class[o]
+        for w in range(tot.shape[1]):
+            out[k, c, w] = add(out[k, c, w], tot[s, w], mod[w % columns])
+        for m in range(tot_low.shape[1]):
+            out_low[k, c, m] = min(out_low[k, c, m], tot_low[s, m])
+
+
+def table(rows: int, width: int, lows: int, one: Array) -> tuple[Array, Array]:
+    """Allocate empty vectors and their minima."""
+    return np.zeros((rows, width), one.dtype), np.full((rows, lows), np.inf)

@@ -11,7 +11,20 @@ from typing import NamedTuple
 
 import numpy as np
 
-from .common import Actions, actions, blank, clear, compare, compiled, pick_up, put, start, tick_symbol
+from .common import (
+    Actions,
+    actions,
+    blank,
+    clear,
+    compare,
+    compiled,
+    give,
+    pick_up,
+    put,
+    start,
+    table,
+    tick_symbol,
+)
 from .numbers import add, nonzero
 from .ordered import in_order, longest, move_order
 from .program import ANY, Array, Events, Field, Predicates, Program
@@ -48,8 +61,20 @@ class State(NamedTuple):
 
 @compiled
 def _rank(
-    part: Parts, q: int, order: int, p: int, role: Array, symbol: Array, f: Array, g: Array, lo: int, hi: int,
-    room: Work, rank: Array, lists: Array, counts: Array,
+    part: Parts,
+    q: int,
+    order: int,
+    p: int,
+    role: Array,
+    symbol: Array,
+    f: Array,
+    g: Array,
+    lo: int,
+    hi: int,
+    room: Work,
+    rank: Array,
+    lists: Array,
+    counts: Array,
 ) -> None:
     """Rank both sides of inequality `order` of part q after its equalities, and list them in that order."""
     size = hi - lo
@@ -197,8 +222,20 @@ def _cross(
 
 @compiled
 def _leaf(
-    program: Program, act: Actions, predicates: Predicates, events: Events, mod: Array, state: State,
-    order: Array, tot: Array, tot_low: Array, inc: Array, inc_low: Array, lo: int, first: int, last: int,
+    program: Program,
+    act: Actions,
+    predicates: Predicates,
+    events: Events,
+    mod: Array,
+    state: State,
+    order: Array,
+    tot: Array,
+    tot_low: Array,
+    inc: Array,
+    inc_low: Array,
+    lo: int,
+    first: int,
+    last: int,
 ) -> None:
     """Process rows first:last, ticks in order, comparing its events one by one."""
     tick, symbol, sums, lows, f, g = events
@@ -291,36 +328,35 @@ def _middle(tick: Array, first: int, last: int) -> int:
 
 
 @compiled
-def run(
-    program: Program, predicates: Predicates, events: Events, field: Field, lo: Array, hi: Array, out: Array,
+def _items(
+    program: Program,
+    act: Actions,
+    predicates: Predicates,
+    part: Parts,
+    role: Array,
+    order: Array,
+    events: Events,
+    field: Field,
+    state: State,
+    room: Work,
+    rank: Array,
+    lists: Array,
+    saved: Array,
+    place: Array,
+    tree: Array,
+    tree_low: Array,
+    tot: Array,
+    tot_low: Array,
+    inc: Array,
+    inc_low: Array,
+    lo: Array,
+    hi: Array,
+    out: Array,
     out_low: Array,
 ) -> None:
-    """Run a program over stretches of events."""
-    one, mod, states, symbol = field.one, field.mod, program.states, events.symbol
-    width, lows = (1 + len(program.sum_labels)) * len(one), len(program.low_labels)
-    act = actions(program, False)
-    part = parts(predicates)
+    """Process all stretches."""
+    one, mod, states, symbol, slot = field.one, field.mod, program.states, events.symbol, state.slot
     pairs, total = len(part.off) - 1, len(part.orders)
-    role, order = roles(program, pairs), move_order(program)
-    n, _ = longest(events.tick, lo, hi)
-    slot = np.full((states, pairs), -1, np.int64)
-    slots = 0
-    for t in range(len(program.src)):
-        p = program.pair[t]
-        if p >= 0 and slot[program.src[t], p] < 0:
-            slot[program.src[t], p] = slots
-            slots += 1
-    state = State(
-        np.zeros((states, n), np.bool_), np.zeros((states, n, width), one.dtype),
-        np.full((states, n, lows), np.inf), slot, np.zeros((slots, n, width), one.dtype),
-        np.full((slots, n, lows), np.inf),
-    )  # fmt: skip
-    room = work(2 * n)
-    rank, lists = np.zeros((6, total, n), np.int32), np.zeros((4, total, n), np.int32)
-    saved, place = np.zeros((2, total, n), np.int32), np.zeros((2, n), np.int32)
-    tree, tree_low = np.zeros((n + 2, width), one.dtype), np.full((n + 2, lows), np.inf)
-    tot, tot_low = np.zeros((states, width), one.dtype), np.full((states, lows), np.inf)
-    inc, inc_low = np.zeros((states, width), one.dtype), np.full((states, lows), np.inf)
     counts, firsts = np.zeros((total, 2), np.int64), np.zeros((total, 2), np.int64)
     # The way from the whole stretch to the present piece: rows, step, and per part the bounds of its lists.
     deep = 64
@@ -328,19 +364,36 @@ def run(
     bound, top = np.zeros((deep, total, 2, 3), np.int64), np.zeros((deep, total), np.int64)
     for k in range(len(lo)):
         base, size = lo[k], hi[k] - lo[k]
-        state.held[:, :size] = False
-        state.entry[:, :size] = 0
-        state.entry_low[:, :size] = np.inf
-        state.given[:, :size] = 0
-        state.given_low[:, :size] = np.inf
+        for s in range(states):
+            for i in range(size):
+                state.held[s, i] = False
+                clear(state.entry[s], state.entry_low[s], i)
+        for s in range(len(state.given)):
+            for i in range(size):
+                clear(state.given[s], state.given_low[s], i)
         start(tot, tot_low, one)
         for p in range(pairs):
             for q in range(part.off[p], part.off[p + 1]):
-                counts[q] = 0
-                if size > LEAF and np.any(slot[:, p] >= 0):
-                    _rank(part, q, 0, p, role, symbol, events.f, events.g, base, hi[k], room, rank, lists, counts)
+                counts[q, 0] = counts[q, 1] = 0
+                if size > LEAF:
+                    _rank(
+                        part,
+                        q,
+                        0,
+                        p,
+                        role,
+                        symbol,
+                        events.f,
+                        events.g,
+                        base,
+                        hi[k],
+                        room,
+                        rank,
+                        lists,
+                        counts,
+                    )
                     if part.orders[q] == 2:
-                        firsts[q] = counts[q]
+                        firsts[q, 0], firsts[q, 1] = counts[q, 0], counts[q, 1]
                         _rank(
                             part, q, 1, p, role, symbol, events.f, events.g, base, hi[k], room, rank, lists,
                             counts,
@@ -405,5 +458,63 @@ def run(
             step[depth] += 1
             depth += 1
             step[depth] = 0
-        for o in range(len(program.out_state)):
-            put(out[k], out_low[k], program.out_class[o], tot, tot_low, program.out_state[o], mod)
+        give(program, tot, tot_low, out, out_low, k, mod)
+
+
+def run(
+    program: Program,
+    predicates: Predicates,
+    events: Events,
+    field: Field,
+    lo: Array,
+    hi: Array,
+    out: Array,
+    out_low: Array,
+) -> None:
+    """Run a program over stretches of events."""
+    one, states = field.one, program.states
+    width, lows = (1 + len(program.sum_labels)) * len(one), len(program.low_labels)
+    act, part = actions(program, False), parts(predicates)
+    pairs, total = len(part.off) - 1, len(part.orders)
+    n, _ = longest(events.tick, lo, hi)
+    slot = np.full((states, pairs), -1, np.int64)
+    slots = 0
+    for s, p in zip(program.src, program.pair, strict=True):
+        if p >= 0 and slot[s, p] < 0:
+            slot[s, p] = slots
+            slots += 1
+    state = State(
+        np.zeros((states, n), np.bool_),
+        np.zeros((states, n, width), one.dtype),
+        np.full((states, n, lows), np.inf),
+        slot,
+        np.zeros((slots, n, width), one.dtype),
+        np.full((slots, n, lows), np.inf),
+    )
+    role, order = roles(program, pairs), move_order(program)
+    rank, lists = np.empty((6, total, n), np.int32), np.empty((4, total, n), np.int32)
+    saved, place = np.empty((2, total, n), np.int32), np.empty((2, n), np.int32)
+    tree, tot, inc = (table(rows, width, lows, one) for rows in (n + 2, states, states))
+    _items(
+        program,
+        act,
+        predicates,
+        part,
+        role,
+        order,
+        events,
+        field,
+        state,
+        work(2 * n),
+        rank,
+        lists,
+        saved,
+        place,
+        *tree,
+        *tot,
+        *inc,
+        lo,
+        hi,
+        out,
+        out_low,
+    )

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from .common import Actions, actions, blank, clear, compiled, pick_up, put, start, tick_symbol
+from .common import Actions, actions, blank, clear, compiled, give, pick_up, put, start, table, tick_symbol
 from .numbers import add, nonzero
 from .program import ANY, Array, Events, Field, Predicates, Program
 from .ranks import Parts, Work, parts, roles, shape, sort_elements, work
@@ -85,7 +85,6 @@ def rank_part(
     c, sign, strict = part.column[q, 0], part.sign[q, 0], part.strict[q, 0]
     cells = places = segments = 0
     j = 0
-    old = 0.0
     while j < n:
         # A run of equal values: its previous events share one place.
         lead = who[0, j]
@@ -386,59 +385,33 @@ def longest(tick: Array, lo: Array, hi: Array) -> Any:
 
 
 @compiled
-def run(
+def _items(
     program: Program,
-    predicates: Predicates,
+    act: Actions,
+    part: Parts,
+    role: Array,
+    order: Array,
     events: Events,
     field: Field,
+    room: Work,
+    trees: Trees,
+    cells: Array,
+    tot: Array,
+    tot_low: Array,
+    new: Array,
+    new_low: Array,
+    new_at: Array,
     lo: Array,
     hi: Array,
     out: Array,
     out_low: Array,
 ) -> None:
-    """Run a program over stretches of events."""
-    one, mod, states = field.one, field.mod, program.states
-    width, lows = (1 + len(program.sum_labels)) * len(one), len(program.low_labels)
-    act = actions(program, False)
-    part = parts(predicates)
-    pairs, count = len(part.off) - 1, len(part.orders)
-    role = roles(program, pairs)
-    order = move_order(program)
-    size, together = longest(events.tick, lo, hi)
-    slot = np.full((states, count), -1, np.int64)
-    used = np.zeros(count, np.bool_)
-    slots = spare = 0
-    for t in range(len(program.src)):
-        p = program.pair[t]
-        if p >= 0:
-            for q in range(part.off[p], part.off[p + 1]):
-                if slot[program.src[t], q] < 0:
-                    slot[program.src[t], q] = slots
-                    slots += 1
-                    used[q] = True
-    for y in range(len(program.labels)):
-        spare = max(spare, act.off[y + 1] - act.off[y])
-    listed = np.zeros(states, np.bool_)
-    for y in range(len(program.labels)):
-        for s in range(states):
-            listed[s] |= act.stored[s] and program.keep[y, s] != s
-    nodes = size * spare if np.any(listed) else 0
-    room = work(2 * size)
-    trees = Trees(
-        slot, np.zeros(slots, np.int64), np.zeros((slots * size, width), one.dtype),
-        np.full((slots * size, lows), np.inf), np.zeros((count, size, 4), np.int32),
-        np.zeros((count, 2 * size, 2), np.int32), listed, np.full(states, -1, np.int64),
-        np.zeros(nodes, np.int64), np.zeros(nodes, np.int64), np.zeros((nodes, width), one.dtype),
-        np.full((nodes, lows), np.inf),
-    )  # fmt: skip
-    tot, tot_low = np.zeros((states, width), one.dtype), np.full((states, lows), np.inf)
-    new, new_low = np.zeros((together * spare, width), one.dtype), np.full((together * spare, lows), np.inf)
-    new_at = np.zeros((together * spare, 2), np.int64)
-    cells = np.zeros(count, np.int64)
+    """Process all stretches."""
+    slot, base, states = trees.slot, trees.base, program.states
     for k in range(len(lo)):
-        for p in range(pairs):
+        for p in range(len(part.off) - 1):
             for q in range(part.off[p], part.off[p + 1]):
-                if used[q]:
+                if cells[q] >= 0:
                     cells[q] = rank_part(
                         part,
                         q,
@@ -454,21 +427,22 @@ def run(
                         trees.segment,
                     )
         total = 0
-        for q in range(count):
+        for q in range(len(cells)):
             for s in range(states):
                 if slot[s, q] >= 0:
-                    trees.base[slot[s, q]] = total
+                    base[slot[s, q]] = total
                     total += cells[q]
-        trees.tree[:total] = 0
-        trees.tree_low[:total] = np.inf
-        trees.first[:] = -1
-        start(tot, tot_low, one)
+        for cell in range(total):
+            clear(trees.tree, trees.tree_low, cell)
+        for s in range(states):
+            trees.first[s] = -1
+        start(tot, tot_low, field.one)
         _stretch(
             program,
             act,
             part.off,
             events,
-            mod,
+            field.mod,
             trees,
             order,
             tot,
@@ -479,5 +453,66 @@ def run(
             lo[k],
             hi[k],
         )
-        for o in range(len(program.out_state)):
-            put(out[k], out_low[k], program.out_class[o], tot, tot_low, program.out_state[o], mod)
+        give(program, tot, tot_low, out, out_low, k, field.mod)
+
+
+def run(
+    program: Program,
+    predicates: Predicates,
+    events: Events,
+    field: Field,
+    lo: Array,
+    hi: Array,
+    out: Array,
+    out_low: Array,
+) -> None:
+    """Run a program over stretches of events."""
+    one, states = field.one, program.states
+    width, lows = (1 + len(program.sum_labels)) * len(one), len(program.low_labels)
+    act, part = actions(program, False), parts(predicates)
+    size, together = longest(events.tick, lo, hi)
+    most = int(np.diff(act.off).max(initial=0))
+    slot = np.full((states, len(part.orders)), -1, np.int64)
+    slots = 0
+    for s, p in zip(program.src, program.pair, strict=True):
+        for q in range(part.off[p], part.off[p + 1]) if p >= 0 else ():
+            if slot[s, q] < 0:
+                slot[s, q] = slots
+                slots += 1
+    listed = act.stored & (program.keep != np.arange(states)).any(axis=0)
+    nodes = size * most if listed.any() else 0
+    trees = Trees(
+        slot,
+        np.zeros(slots, np.int64),
+        *table(slots * size, width, lows, one),
+        np.empty((len(part.orders), size, 4), np.int32),
+        np.empty((len(part.orders), 2 * size, 2), np.int32),
+        listed,
+        np.full(states, -1, np.int64),
+        np.empty(nodes, np.int64),
+        np.empty(nodes, np.int64),
+        *table(nodes, width, lows, one),
+    )
+    cells = np.where((slot >= 0).any(axis=0), 0, -1)
+    role, order = roles(program, len(part.off) - 1), move_order(program)
+    tot, new = table(states, width, lows, one), table(together * most, width, lows, one)
+    new_at = np.empty((together * most, 2), np.int64)
+    _items(
+        program,
+        act,
+        part,
+        role,
+        order,
+        events,
+        field,
+        work(2 * size),
+        trees,
+        cells,
+        *tot,
+        *new,
+        new_at,
+        lo,
+        hi,
+        out,
+        out_low,
+    )

@@ -185,14 +185,23 @@ def sort(room: Work, n: int) -> None:
 
 @compiled
 def sort_elements(
-    part: Parts, q: int, order: int, role: Array, p: int, symbol: Array, f: Array, g: Array, lo: int, hi: int,
+    part: Parts,
+    q: int,
+    order: int,
+    role: Array,
+    p: int,
+    symbol: Array,
+    f: Array,
+    g: Array,
+    lo: int,
+    hi: int,
     room: Work,
 ) -> Any:
     """Sort the events of a stretch that have a role in part q by its equalities, then by inequality `order`.
 
-    Fill who[0] with element numbers: i for row lo + i as the previous event, or as both if the return value's
-    second says that both sides are the same there; size + i as the new event. NaN has no place. Return the number of
-    elements, and whether the sides are the same.
+    Fill who[0] with element numbers: i for row lo + i as the previous event, size + i for it as the new event. If
+    both sides are the same in all rows, i stands for both. NaN has no place. Return the number of elements,
+    and whether the sides are the same.
     """
     key, who = room.key, room.who
     size = hi - lo
@@ -204,7 +213,11 @@ def sort_elements(
         c = c0 if k < first else part.equal[k]
         if k >= first or ranked:
             for i in range(lo, hi):
-                if role[p, np.int64(symbol[i])] and f[c, i] != g[c, i] and not (f[c, i] != f[c, i] and g[c, i] != g[c, i]):
+                if (
+                    role[p, np.int64(symbol[i])]
+                    and f[c, i] != g[c, i]
+                    and not (f[c, i] != f[c, i] and g[c, i] != g[c, i])
+                ):
                     same = False
                     break
     n = 0
@@ -213,7 +226,7 @@ def sort_elements(
         for side in range(2):
             if side == 1 and same:
                 break
-            if same and not r or not same and not (r >> side) & 1:
+            if (same and not r) or (not same and not (r >> side) & 1):
                 continue
             value = 0.0
             known = True

@@ -25,7 +25,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from .common import Actions, actions, blank, compare, compiled, pick_up, tick_symbol
+from .common import Actions, actions, blank, clear, compare, compiled, pick_up, tick_symbol
 from .numbers import add, nonzero
 from .program import NEXT, Array, Events, Field, Predicates, Program
 
@@ -65,7 +65,7 @@ def _binary(o: int, x: float, y: float) -> float:
 
 
 @compiled
-def _code_holds(
+def code_holds(
     code: Array, first: int, last: int, consts: Array, f: Array, g: Array, old: int, new: int, stack: Array
 ) -> bool:
     """Run instructions first:last."""
@@ -107,7 +107,7 @@ def holds(
             return False
     if code_off[p] == code_off[p + 1]:
         return True
-    return _code_holds(code, code_off[p], code_off[p + 1], consts, f, g, old, new, stack)  # type: ignore[no-any-return]
+    return code_holds(code, code_off[p], code_off[p + 1], consts, f, g, old, new, stack)  # type: ignore[no-any-return]
 
 
 @compiled
@@ -284,31 +284,23 @@ def _advance(
 
 
 @compiled
-def run(
+def _items(
     program: Program,
+    act: Actions,
     predicates: Predicates,
     events: Events,
     field: Field,
+    moving: Array,
+    move_list: Array,
+    spare: int,
     lo: Array,
     hi: Array,
     out: Array,
     out_low: Array,
 ) -> None:
-    """Run a program over stretches of events."""
-    one, mod = field.one, field.mod
-    columns, states, symbols = len(one), program.states, len(program.labels)
-    width, lows = (1 + len(program.sum_labels)) * columns, len(program.low_labels)
-    act = actions(program, True)
-    # move_list[y, :moving[y]]: states whose entries a tick of symbol y moves.
-    moving = np.zeros(symbols, np.int64)
-    move_list = np.zeros((symbols, states), np.int64)
-    spare = 1
-    for y in range(symbols):
-        spare = max(spare, act.off[y + 1] - act.off[y])
-        for s in range(states):
-            if program.keep[y, s] != s:
-                move_list[y, moving[y]] = s
-                moving[y] += 1
+    """Process all stretches."""
+    one, mod, states = field.one, field.mod, program.states
+    width, lows, columns = out.shape[2], out_low.shape[2], len(field.one)
     # Entries of state s: old ones at[0, s]:at[1, s], those that the tick brings at[1, s]:at[2, s]. A state
     # without predicates has one entry, the sum of all.
     size = 64
@@ -317,12 +309,13 @@ def run(
     ext = np.zeros((states, size), np.uint64)
     val, low = np.zeros((states, size, width), one.dtype), np.full((states, size, lows), np.inf)
     for k in range(len(lo)):
-        at[:] = 0
-        at[1:, 0] = 1
+        for s in range(states):
+            at[0, s] = at[1, s] = at[2, s] = 0
+        at[1, 0] = at[2, 0] = 1
         ev[0, 0] = -1
-        val[0, 0] = 0
-        val[0, 0, :columns] = one
-        low[0, 0] = np.inf
+        clear(val[0], low[0], 0)
+        for c in range(columns):
+            val[0, 0, c] = one[c]
         i = lo[k]
         while True:
             i = _advance(
@@ -361,9 +354,13 @@ def run(
                 old_ev, old_val, old_low = ev, val, low
                 ev, ext = np.zeros((states, size), np.int64), np.zeros((states, size), np.uint64)
                 val, low = np.zeros((states, size, width), one.dtype), np.full((states, size, lows), np.inf)
-                ev[:, : old_ev.shape[1]] = old_ev
-                val[:, : old_ev.shape[1]] = old_val
-                low[:, : old_ev.shape[1]] = old_low
+                for s in range(states):
+                    for q in range(at[2, s]):
+                        ev[s, q] = old_ev[s, q]
+                        for w in range(width):
+                            val[s, q, w] = old_val[s, q, w]
+                        for m in range(lows):
+                            low[s, q, m] = old_low[s, q, m]
         for o in range(len(program.out_state)):
             s, c = program.out_state[o], program.out_class[o]
             for q in range(at[0, s], at[1, s]):
@@ -371,3 +368,22 @@ def run(
                     out[k, c, w] = add(out[k, c, w], val[s, q, w], mod[w % columns])
                 for m in range(lows):
                     out_low[k, c, m] = min(out_low[k, c, m], low[s, q, m])
+
+
+def run(
+    program: Program,
+    predicates: Predicates,
+    events: Events,
+    field: Field,
+    lo: Array,
+    hi: Array,
+    out: Array,
+    out_low: Array,
+) -> None:
+    """Run a program over stretches of events."""
+    act = actions(program, True)
+    moves = program.keep != np.arange(program.states)
+    # move_list[y, :moving[y]]: states whose entries a tick of symbol y moves.
+    moving, move_list = moves.sum(axis=1), np.argsort(~moves, axis=1, kind="stable")
+    spare = int(np.diff(act.off).max(initial=1))
+    _items(program, act, predicates, events, field, moving, move_list, spare, lo, hi, out, out_low)

@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from .common import Actions, actions, blank, clear, compiled, pick_up, put, start, tick_symbol
+from .common import Actions, actions, blank, clear, compiled, give, pick_up, put, start, table, tick_symbol
 from .numbers import add, nonzero
 from .ordered import in_order, longest
 from .program import GE, GT, LE, LT, NEXT, Array, Events, Field, Predicates, Program
@@ -62,6 +62,17 @@ class Heaps(NamedTuple):
     value: Array  # value[nodes, width]
     low: Array
     free: Array  # int64[2]: first node of the list of free ones (by child 0), and nodes used so far
+
+
+class Plan(NamedTuple):
+    """Per state the column, sign and strictness of its comparison, and where it goes."""
+
+    column: Array
+    sign: Array
+    strict: Array
+    left: Array  # where what an event extends goes
+    move: Array  # int64[symbols, states]: where what no event extends goes after a tick
+    order: Array  # int64[symbols, states]: the states that move, in the order to do it, then -1
 
 
 @compiled
@@ -119,15 +130,33 @@ def _pop(
 
 @compiled
 def _stretch(
-    program: Program, act: Actions, events: Events, mod: Array, heaps: Heaps, order: Array, move: Array,
-    column: Array, sign: Array, strict: Array, left: Array, tot: Array, tot_low: Array, inc: Array,
-    inc_low: Array, stuck: Array, stuck_low: Array, part: Array, part_low: Array, full: Array, full_low: Array,
-    new: Array, new_low: Array, new_at: Array, lo: int, hi: int,
-) -> None:  # fmt: skip
+    program: Program,
+    act: Actions,
+    events: Events,
+    mod: Array,
+    heaps: Heaps,
+    plan: Plan,
+    tot: Array,
+    tot_low: Array,
+    inc: Array,
+    inc_low: Array,
+    stuck: Array,
+    stuck_low: Array,
+    part: Array,
+    part_low: Array,
+    full: Array,
+    full_low: Array,
+    new: Array,
+    new_low: Array,
+    new_at: Array,
+    lo: int,
+    hi: int,
+) -> None:
     """Process one stretch."""
     tick, symbol, sums, lows, f, g = events
     a_off, a_label, a_src, a_dst, a_pair, a_last, stored = act
     root, child, key, value, low, free = heaps
+    column, sign, strict, left, move, order = plan
     keep, labels, states = program.keep, program.labels, program.states
     sum_labels, low_labels = program.sum_labels, program.low_labels
     width, columns, low_width = tot.shape[1], len(mod), tot_low.shape[1]
@@ -331,90 +360,6 @@ def _asks(a_off: Array, a_src: Array, a_pair: Array, y: int, s: int) -> bool:
 
 
 @compiled
-def run(
-    program: Program,
-    predicates: Predicates,
-    events: Events,
-    field: Field,
-    lo: Array,
-    hi: Array,
-    out: Array,
-    out_low: Array,
-) -> None:
-    """Run a program over stretches of events."""
-    one, mod, states = field.one, field.mod, program.states
-    width, lows = (1 + len(program.sum_labels)) * len(one), len(program.low_labels)
-    act = actions(program, False)
-    size, together = longest(events.tick, lo, hi)
-    column, sign = np.zeros(states, np.int64), np.ones(states)
-    strict, left = np.zeros(states, np.bool_), np.full(states, -1, np.int64)
-    spare = 0
-    for y in range(len(program.labels)):
-        spare = max(spare, act.off[y + 1] - act.off[y])
-    for label in range(len(program.off) - 1):
-        for t in range(program.off[label], program.off[label + 1]):
-            s, p = program.src[t], program.pair[t]
-            if act.stored[s]:
-                left[s] = program.leave[label, s]
-            if p >= 0:
-                c = predicates.off[p]
-                op = predicates.op[c]
-                column[s], strict[s] = c, op in (LT, GT)
-                sign[s] = 1.0 if op in (LT, LE) else -1.0
-    # Where a tick moves what it did not extend: for a state without predicates, leave and then keep.
-    move = program.keep.copy()
-    for y in range(len(program.labels)):
-        for s in range(states):
-            if not act.stored[s]:
-                target = s
-                for label in range(len(program.off) - 1):
-                    if (program.labels[y] >> np.uint64(label)) & np.uint64(1) and target >= 0:
-                        for t in range(program.off[label], program.off[label + 1]):
-                            if program.src[t] == s:
-                                target = program.leave[label, target]
-                                break
-                move[y, s] = program.keep[y, target] if target >= 0 else -1
-    order = _order(move, act.stored)
-    nodes = size * spare
-    heaps = Heaps(
-        np.full(states, -1, np.int32), np.empty((nodes, 2), np.int32), np.empty(nodes),
-        np.empty((nodes, width), one.dtype), np.empty((nodes, lows)), np.zeros(2, np.int64),
-    )  # fmt: skip
-    tot, tot_low = np.zeros((states, width), one.dtype), np.full((states, lows), np.inf)
-    inc, inc_low = np.zeros((states, width), one.dtype), np.full((states, lows), np.inf)
-    stuck, stuck_low = np.zeros((states, width), one.dtype), np.full((states, lows), np.inf)
-    full, full_low = np.zeros((states, width), one.dtype), np.full((states, lows), np.inf)
-    part, part_low = (
-        np.zeros((states * together, width), one.dtype),
-        np.full((states * together, lows), np.inf),
-    )
-    new, new_low = np.zeros((together * spare, width), one.dtype), np.full((together * spare, lows), np.inf)
-    new_at = np.zeros((together * spare, 2), np.int64)
-    for k in range(len(lo)):
-        start(tot, tot_low, one)
-        for s in range(states):
-            clear(stuck, stuck_low, s)
-        heaps.root[:] = -1
-        heaps.free[0], heaps.free[1] = -1, 0
-        _stretch(
-            program, act, events, mod, heaps, order, move, column, sign, strict, left, tot, tot_low, inc,
-            inc_low, stuck, stuck_low, part, part_low, full, full_low, new, new_low, new_at, lo[k], hi[k],
-        )  # fmt: skip
-        for o in range(len(program.out_state)):
-            s, c = program.out_state[o], program.out_class[o]
-            put(out[k], out_low[k], c, tot, tot_low, s, mod)
-            put(out[k], out_low[k], c, stuck, stuck_low, s, mod)
-            if act.stored[s]:
-                _pop(
-                    heaps.root, heaps.child, heaps.key, heaps.value, heaps.low, heaps.free, s, np.inf, False,
-                    full, full_low, s, mod,
-                )  # fmt: skip
-                put(out[k], out_low[k], c, full, full_low, s, mod)
-                put(tot, tot_low, s, full, full_low, s, mod)  # another out may name the state again
-                clear(full, full_low, s)
-
-
-@compiled
 def _order(move: Array, stored: Array) -> Array:
     """List per symbol the states that move, stored ones after the stored state they move to; -1 ends a list."""
     order = np.full(move.shape, -1, np.int64)
@@ -429,3 +374,163 @@ def _order(move: Array, stored: Array) -> Array:
                     order[y, k] = s
                     k += 1
     return order
+
+
+@compiled
+def _plan(program: Program, predicates: Predicates, stored: Array) -> Plan:
+    """Say per state how its heap is ordered and where what leaves it goes."""
+    states = program.states
+    column, sign = np.zeros(states, np.int64), np.ones(states)
+    strict, left = np.zeros(states, np.bool_), np.full(states, -1, np.int64)
+    for label in range(len(program.off) - 1):
+        for t in range(program.off[label], program.off[label + 1]):
+            s, p = program.src[t], program.pair[t]
+            if stored[s]:
+                left[s] = program.leave[label, s]
+            if p >= 0:
+                c = predicates.off[p]
+                op = predicates.op[c]
+                column[s], strict[s] = c, op in (LT, GT)
+                sign[s] = 1.0 if op in (LT, LE) else -1.0
+    # Where a tick moves what it did not extend: for a state without predicates, leave and then keep.
+    move = program.keep.copy()
+    for y in range(len(program.labels)):
+        for s in range(states):
+            if not stored[s]:
+                target = s
+                for label in range(len(program.off) - 1):
+                    if (program.labels[y] >> np.uint64(label)) & np.uint64(1) and target >= 0:
+                        for t in range(program.off[label], program.off[label + 1]):
+                            if program.src[t] == s:
+                                target = program.leave[label, target]
+                                break
+                move[y, s] = program.keep[y, target] if target >= 0 else -1
+    return Plan(column, sign, strict, left, move, _order(move, stored))
+
+
+@compiled
+def _items(
+    program: Program,
+    act: Actions,
+    plan: Plan,
+    events: Events,
+    field: Field,
+    heaps: Heaps,
+    tot: Array,
+    tot_low: Array,
+    inc: Array,
+    inc_low: Array,
+    stuck: Array,
+    stuck_low: Array,
+    part: Array,
+    part_low: Array,
+    full: Array,
+    full_low: Array,
+    new: Array,
+    new_low: Array,
+    new_at: Array,
+    lo: Array,
+    hi: Array,
+    out: Array,
+    out_low: Array,
+) -> None:
+    """Process all stretches."""
+    mod = field.mod
+    for k in range(len(lo)):
+        start(tot, tot_low, field.one)
+        for s in range(program.states):
+            clear(stuck, stuck_low, s)
+            heaps.root[s] = -1
+        heaps.free[0], heaps.free[1] = -1, 0
+        _stretch(
+            program,
+            act,
+            events,
+            mod,
+            heaps,
+            plan,
+            tot,
+            tot_low,
+            inc,
+            inc_low,
+            stuck,
+            stuck_low,
+            part,
+            part_low,
+            full,
+            full_low,
+            new,
+            new_low,
+            new_at,
+            lo[k],
+            hi[k],
+        )
+        for s in range(program.states):
+            if act.stored[s]:
+                put(tot, tot_low, s, stuck, stuck_low, s, mod)
+                _pop(
+                    heaps.root,
+                    heaps.child,
+                    heaps.key,
+                    heaps.value,
+                    heaps.low,
+                    heaps.free,
+                    s,
+                    np.inf,
+                    False,
+                    tot,
+                    tot_low,
+                    s,
+                    mod,
+                )
+        give(program, tot, tot_low, out, out_low, k, mod)
+
+
+def run(
+    program: Program,
+    predicates: Predicates,
+    events: Events,
+    field: Field,
+    lo: Array,
+    hi: Array,
+    out: Array,
+    out_low: Array,
+) -> None:
+    """Run a program over stretches of events."""
+    one, states = field.one, program.states
+    width, lows = (1 + len(program.sum_labels)) * len(one), len(program.low_labels)
+    act = actions(program, False)
+    size, together = longest(events.tick, lo, hi)
+    most = int(np.diff(act.off).max(initial=0))
+    nodes, spare = size * most, together * most
+    heaps = Heaps(
+        np.full(states, -1, np.int32),
+        np.empty((nodes, 2), np.int32),
+        np.empty(nodes),
+        np.empty((nodes, width), one.dtype),
+        np.empty((nodes, lows)),
+        np.zeros(2, np.int64),
+    )
+    tot, inc, stuck, full = (table(states, width, lows, one) for _ in range(4))
+    part, new = table(states * together, width, lows, one), table(spare, width, lows, one)
+    new_at = np.empty((spare, 2), np.int64)
+    plan = _plan(program, predicates, act.stored)
+    _items(
+        program,
+        act,
+        plan,
+        events,
+        field,
+        heaps,
+        *tot,
+        *inc,
+        *stuck,
+        *part,
+        *full,
+        *new,
+        new_at,
+        lo,
+        hi,
+        out,
+        out_low,
+    )
