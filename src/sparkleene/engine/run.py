@@ -12,6 +12,7 @@ import pyarrow as pa
 from sparkleene.engine import exact, execute, finish
 from sparkleene.engine.columns import Time, time_column, window_units
 from sparkleene.engine.compile import Compiled, compile
+from sparkleene.engine.fields import Place
 from sparkleene.engine.stream import Stream, stream
 from sparkleene.engine.threads import threads_of
 from sparkleene.engine.windows import Windows, ending, sliding, whole
@@ -30,9 +31,7 @@ class Options:
     tiebreak: str | None = None
     time_unit: str | None = None
     numbers: str = "double"
-    offset: Fraction = Fraction(
-        0
-    )  # in milliseconds for clock times and where time_unit is given, else as it is
+    offset: Fraction = Fraction(0)  # in milliseconds, or in the unit of the time column
     offset_in_ms: bool = False
 
 
@@ -74,9 +73,20 @@ def run(
 
 
 def _offset(options: Options, time: Time) -> Fraction:
+    """Return how far the windows are moved, in the unit of the times."""
     if not options.offset_in_ms:
-        return options.offset
-    return options.offset * (time.ticks_per_ms or 1)
+        offset = options.offset * time.scale
+    elif time.ticks_per_ms is not None:
+        offset = options.offset * time.ticks_per_ms
+    else:
+        message = "the offset is a timedelta, but the time column is a number and nobody said what it counts"
+        help = "pass time_unit, for example 'seconds', or give the offset as a number"
+        raise Place().mistake("unit-unknown", message, help=help)
+    if offset.denominator != 1 and time.values.dtype == np.int64:
+        message = "the times are integers, and the offset is not a whole number of their unit"
+        help = "round the offset, or convert the time column to a finer unit or to double"
+        raise Place().mistake("bad-option", message, help=help)
+    return offset
 
 
 def _triggered(compiled: Compiled, rows: Stream, time: Time, size: Fraction, threads: int) -> Windows:

@@ -35,12 +35,14 @@ class Time:
 
     `values` are int64 (timestamps, dates and durations in their unit, integers) or float64; `type` is that of
     the window columns: the column's own, int64 for integers of any width, float64 for floats;
-    `ticks_per_ms` is how many of its units a millisecond is, None for a number that counts nobody knows what.
+    `ticks_per_ms` is how many of its units a millisecond is, None for a number that counts nobody knows what;
+    `scale` is how many of them are one of the column's own unit.
     """
 
     values: Numbers
     type: pa.DataType
     ticks_per_ms: Fraction | None
+    scale: int = 1
 
     @property
     def clock(self) -> bool:
@@ -203,4 +205,4 @@ def _refined(time: Time, unit: str, place: Place) -> Time:
         raise place.error("overflow", message, NOWHERE, "choose a window of whole units of the time column")
     make = pa.duration if pa.types.is_duration(time.type) else pa.timestamp
     type = make(unit) if getattr(time.type, "tz", None) is None else make(unit, time.type.tz)
-    return Time(time.values * factor, type, ticks)
+    return Time(time.values * factor, type, ticks, factor)

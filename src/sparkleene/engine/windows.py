@@ -11,6 +11,7 @@ import numpy as np
 import pyarrow as pa
 
 from sparkleene.engine.columns import Time
+from sparkleene.engine.fields import Place
 from sparkleene.engine.stream import Stream
 from sparkleene.kernels import windows as kernel
 
@@ -48,15 +49,21 @@ def sliding(
 ) -> Windows:
     """Return the windows of WITHIN size SLIDE slide that hold rows."""
     pane = _gcd(size, slide)
+    offset %= slide
     if events:
         clock, base = stream.time, 0
         span, step, width = int(size), int(slide), int(pane)
+        _check_range(0, int(np.diff(stream.bounds).max(initial=0)), 0, span, step)
     elif stream.time.dtype == np.int64:
         clock, base = stream.time, int(offset)
         span, step, width = int(size), int(slide), int(pane)
+        _check_range(int(clock.min(initial=0)), int(clock.max(initial=0)), base, span, step)
     else:  # panes number the times of doubles
         clock, base = panes(stream.time, pane, offset), 0
         span, step, width = int(size / pane), int(slide / pane), 1
+        _check_range(int(clock.min(initial=0)), int(clock.max(initial=0)), 0, span, step)
+    if not events and (span // step + 1) * len(clock) > MANY:
+        _check_count(kernel.windows(clock, stream.bounds, base, span, step))
     segment, key, lo, hi = kernel.sliding(clock, events, stream.bounds, base, span, step)
 
     def units() -> tuple[Array, Array]:
@@ -88,7 +95,9 @@ def ending(
     `until` gives end rows where windows stop at a tick in the midst of a time (tie-breaks).
     """
     span: Any = float(size) if stream.time.dtype == np.float64 else int(size)
-    segment, which, lo, hi = kernel.trailing(stream.time, stream.bounds, group, ends, bounds, span)
+    segment, which, lo, hi = kernel.trailing(
+        stream.time, stream.bounds, group, _starts(ends, size), ends, bounds
+    )
     if until is not None:
         hi = until[which]
 
@@ -102,14 +111,60 @@ def ending(
     return Windows(segment, ends[which], lo, hi, units, columns)
 
 
+MANY = 1 << 28  # windows that no memory should be asked to hold
+
+
+def _check_range(low: int, high: int, offset: int, size: int, slide: int) -> None:
+    """Raise if the bounds of windows over times from low to high are beyond int64."""
+    if low - offset - size < -(2**63) or max(high + size, slide, high - offset) >= 2**63:
+        message = "the windows reach beyond the range of 64-bit times"
+        help = "choose a shorter window or a coarser unit, or drop rows with extreme times"
+        raise Place().error("overflow", message, help=help)
+
+
+def _check_count(count: float) -> None:
+    """Raise if there are too many windows."""
+    if count > MANY:
+        message = f"{count:.3g} windows hold rows, and each would be a row of the result"
+        help = "choose a longer SLIDE or a shorter WITHIN; WITHIN alone has windows only where trends end"
+        raise Place().error("too-many-windows", message, help=help)
+
+
+def _starts(ends: Array, size: Fraction) -> Array:
+    """Return the last time of each end's type that is not in (end - size, end]."""
+    if ends.dtype == np.int64:
+        _check_range(int(ends.min(initial=0)), 0, 0, int(size), 1)
+        return ends - int(size)
+    span = float(size)
+    if span == size:  # what rounding took away tells whether the difference was rounded up
+        with np.errstate(over="ignore", invalid="ignore"):
+            start = ends - span
+            back = start - ends
+            lost = (ends - (start - back)) - (span + back)
+        return np.where(lost < 0, np.nextafter(start, -np.inf), start)
+    return np.array([_below(Fraction(end) - size) for end in ends.tolist()], np.float64)
+
+
+def _below(value: Fraction) -> float:
+    """Return the greatest double that is not above a number."""
+    near = float(value)
+    return near if near <= value else float(np.nextafter(near, -np.inf))
+
+
 def panes(time: Array, pane: Fraction, offset: Fraction) -> Array:
     """Return floor((time - offset) / pane) of doubles, exactly."""
-    quotient = (time - float(offset)) / float(pane)
-    number = np.floor(quotient)
+    with np.errstate(over="ignore", divide="ignore"):
+        quotient = (time - float(offset)) / float(pane)
+    if not (np.abs(quotient) < 2.0**62).all():
+        _check_range(0, 2**63, 0, 0, 0)
+    number = np.floor(quotient).astype(np.int64)
     close = np.abs(quotient - np.round(quotient)) <= 1e-9 * np.maximum(1.0, np.abs(quotient))
-    for value in np.unique(time[close]).tolist():
-        number[time == value] = (Fraction(value) - offset) // pane
-    return np.asarray(number, np.int64)
+    if close.any():
+        values, place = np.unique(time[close], return_inverse=True)
+        (a, b), (c, d) = offset.as_integer_ratio(), pane.as_integer_ratio()
+        ratios = map(float.as_integer_ratio, values.tolist())
+        number[close] = np.array([(n * b - a * m) * d // (m * b * c) for n, m in ratios], np.int64)[place]
+    return number
 
 
 def _gcd(a: Fraction, b: Fraction) -> Fraction:

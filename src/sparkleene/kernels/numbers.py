@@ -25,6 +25,7 @@ _DOWN = 2.0**-BLOCK
 _DOWN2 = 2.0 ** (-2 * BLOCK)
 _HIGH = 2.0 ** (BLOCK // 2)
 _LOW = 2.0 ** (-BLOCK // 2)
+_INFINITE = 2.0**50  # the exponent of infinity, beyond that of any number
 NULL_INT = np.iinfo(np.int64).min
 
 
@@ -33,9 +34,13 @@ def _wide_add(a: complex, b: complex) -> complex:
     if d == 0.0:
         m, e = a.real + b.real, a.imag
     elif d > 0.0:
-        m, e = a.real + b.real * (_DOWN if d == 1.0 else (_DOWN2 if d == 2.0 else 0.0)), a.imag
+        m, e = a.real, a.imag
+        if d <= 2.0:
+            m += b.real * (_DOWN if d == 1.0 else _DOWN2)
     else:
-        m, e = b.real + a.real * (_DOWN if d == -1.0 else (_DOWN2 if d == -2.0 else 0.0)), b.imag
+        m, e = b.real, b.imag
+        if d >= -2.0:
+            m += a.real * (_DOWN if d == -1.0 else _DOWN2)
     if abs(m) > _HIGH:
         return complex(m * _DOWN, e + 1.0)
     if m == 0.0:
@@ -44,13 +49,15 @@ def _wide_add(a: complex, b: complex) -> complex:
 
 
 def _wide_mul(a: complex, b: complex) -> complex:
+    if a.real == 0.0 or b.real == 0.0:  # nothing of infinity is nothing
+        return complex(0.0, 0.0)
     m, e = a.real * b.real, a.imag + b.imag
     if abs(m) > _HIGH:
         return complex(m * _DOWN, e + 1.0)
-    if m == 0.0:
-        return complex(0.0, 0.0)
-    if abs(m) < _LOW and e > 0.0:
-        return complex(m * _UP, e - 1.0)
+    if abs(m) < _LOW and e > 0.0:  # again, since m may have lost digits
+        m, e = a.real * _UP * b.real, e - 1.0
+        while abs(m) < _LOW and e > 0.0:
+            m, e = m * _UP, e - 1.0
     return complex(m, e)
 
 
@@ -59,7 +66,7 @@ def _wide(x: float) -> complex:
     m, e = x, 0.0
     while abs(m) > _HIGH and abs(m) < np.inf:
         m, e = m * _DOWN, e + 1.0
-    return complex(m, e)
+    return complex(m, e if abs(m) < np.inf else _INFINITE)
 
 
 def _residue(x: int, p: int) -> int:
@@ -94,7 +101,7 @@ def times(a: Any, x: Any, p: Any) -> Any:
         return _wide_mul(a, _wide(x))
     if isinstance(a, np.uint64):
         return np.uint64(int(a) * int(x) % int(p))
-    return a * x
+    return a * x if a != 0.0 else 0.0
 
 
 def nonzero(a: Any) -> bool:
@@ -141,7 +148,7 @@ def _times(a: Any, x: Any, p: Any) -> Any:
         return lambda a, x, p: _wide_mul_nb(a, _wide_nb(x))
     if isinstance(a, nb.types.Integer):
         return lambda a, x, p: (a * _residue_nb(x, p)) % p
-    return lambda a, x, p: a * x
+    return lambda a, x, p: a * x if a != 0.0 else 0.0
 
 
 @overload(nonzero, inline="always", strict=False)
@@ -163,11 +170,10 @@ def to_wide(values: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
     if values.dtype == np.complex128:
         return values
     out = values.astype(np.complex128)
-    big = np.flatnonzero((np.abs(values) > _HIGH) & np.isfinite(values))
-    flat = out.reshape(-1)
-    source = values.reshape(-1)
-    for i in np.flatnonzero((np.abs(source) > _HIGH) & np.isfinite(source)) if big.size else ():
-        flat[i] = _wide(float(source[i]))
+    while (big := (np.abs(out.real) > _HIGH) & np.isfinite(out.real)).any():
+        out.real[big] *= _DOWN
+        out.imag[big] += 1.0
+    out.imag[np.isinf(out.real)] = _INFINITE
     return out
 
 

@@ -48,7 +48,8 @@ def sliding(
         if begin == end:
             continue
         k = (_at(time, rowwise, begin, begin) - offset - size) // slide + 1
-        while first < end:
+        final = (_at(time, rowwise, begin, end - 1) - offset) // slide
+        while first < end and k <= final:
             start = offset + k * slide
             if rowwise:
                 first = max(first, min(end, begin + start))
@@ -74,6 +75,21 @@ def sliding(
 
 
 @jit
+def windows(time: Array, bounds: Array, offset: int, size: int, slide: int) -> float:
+    """Count the windows that `sliding` would return."""
+    total = 0.0
+    for g in range(bounds.size - 1):
+        known = np.iinfo(np.int64).min
+        for i in range(bounds[g], bounds[g + 1]):
+            last = (time[i] - offset) // slide
+            first = max((time[i] - offset - size) // slide, known)
+            if last > first:
+                total += np.float64(last - first)
+                known = last
+    return total
+
+
+@jit
 def _at(time: Array, rowwise: bool, begin: int, row: int) -> int:
     return row - begin if rowwise else time[row]
 
@@ -87,9 +103,9 @@ def _grown(old: Array, capacity: int) -> Array:
 
 @jit
 def trailing(
-    time: Array, bounds: Array, group: Array, ends: Array, ends_bounds: Array, size: int
+    time: Array, bounds: Array, group: Array, starts: Array, ends: Array, ends_bounds: Array
 ) -> tuple[Array, Array, Array, Array]:
-    """Return the windows (t - size, t] that hold rows, for each t in `ends` of the segment's group, ascending.
+    """Return the windows (starts[e], ends[e]] that hold rows, for each e of the segment's group, ascending.
 
     Return segment, index into `ends`, first row, end row.
     """
@@ -105,7 +121,7 @@ def trailing(
         first = last = bounds[g]
         end = bounds[g + 1]
         for e in range(ends_bounds[group[g]], ends_bounds[group[g] + 1]):
-            while first < end and time[first] <= ends[e] - size:
+            while first < end and time[first] <= starts[e]:
                 first += 1
             last = max(last, first)
             while last < end and time[last] <= ends[e]:
