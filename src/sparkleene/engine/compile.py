@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from fractions import Fraction
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -12,8 +13,10 @@ import pyarrow as pa
 
 from sparkleene.engine import columns, expressions
 from sparkleene.engine.stream import Stream, frozen
+from sparkleene.engine.threads import Pool
 from sparkleene.errors import DataError, Diagnostic
 from sparkleene.kernels import order, scan
+from sparkleene.kernels.neighbours import observe
 from sparkleene.kernels.program import Events, Predicates, Program
 from sparkleene.language.bound import Call, Literal_, Output, Term
 from sparkleene.plan.machine import Machine, machine
@@ -50,10 +53,13 @@ class Compiled:
     lows: tuple[Callable[[Array], pa.Array], ...]  # from low keys back to values
     outputs: tuple[tuple[Output, tuple[int, ...]], ...]  # with the totals or the low that each is made of
     largest: float  # of the absolute attribute values
+    tied: bool  # whether some tick has several events (not looked for where it cannot matter)
     forks: bool  # whether one event or tick can make several partial trends of one (beyond skipping it)
 
 
-def compile(plan: Plan, table: pa.Table, stream: Stream, exact: bool, source: str, filename: str) -> Compiled:
+def compile(
+    plan: Plan, table: pa.Table, stream: Stream, exact: bool, threads: int, source: str, filename: str
+) -> Compiled:
     """Build the arrays of a run."""
     bound = plan.bound
     totals: dict[Total, int] = {}
@@ -80,31 +86,49 @@ def compile(plan: Plan, table: pa.Table, stream: Stream, exact: bool, source: st
         lows[i] = stream.take(keys)
         back.append(to_values)
 
-    labels, symbol, tied = _symbols(plan, stream)
+    # A tick of several events matters to machines that move partial trends, and to the bound on their number.
+    tied = (plan.machine.forgetful or bool(plan.pairs)) and bool(order.ties(stream.tick, stream.bounds))
     predicates, f, g = _Predicates(plan, table, stream, source, filename).build()
-    sum_labels = np.array([_bits(total.labels) for total in totals], np.uint64)
-    low_labels = np.array([_bits(of) for of, _, _ in low_index], np.uint64)
-    program = _program(plan, plan.machine, labels, sum_labels, low_labels)
+    mask, observed = stream.mask, False
+    if (
+        plan.pairs
+        and bound.semantics == "contiguous"
+        and not tied
+        and len(bound.labels) + len(plan.pairs) < 63
+    ):
+        mask, observed = _observe(plan, predicates, f, g, stream.mask, threads), True
+        f = g = np.zeros((0, len(stream.tick)))
+    labels, symbol = _symbols(plan, stream, mask, tied, observed)
+    sum_labels = np.array([_bits(plan, total.labels, observed) for total in totals], np.uint64)
+    low_labels = np.array([_bits(plan, of, observed) for of, _, _ in low_index], np.uint64)
+    program = _program(plan, plan.machine, labels, sum_labels, low_labels, observed)
     momentary = None
     if bound.window is not None and bound.window.slide is None:
         none = np.zeros(0, np.uint64)
-        momentary = _program(plan, machine(bound, momentary=True), labels, none, none)
+        momentary = _program(plan, machine(bound, momentary=True), labels, none, none, observed)
+    left = frozen(f)
     return Compiled(
         program,
         momentary,
         predicates,
-        Events(*map(frozen, (stream.tick, symbol, values, lows, f, g))),
+        Events(*map(frozen, (stream.tick, symbol, values, lows)), left, left if f is g else frozen(g)),
         tuple(totals),
         scales,
         tuple(back),
         tuple(outputs),
         largest,
-        tied or _forks(plan, labels),
+        tied,
+        tied or _forks(program),
     )
 
 
-def _bits(labels: frozenset[int]) -> int:
-    return sum(1 << label for label in labels)
+def _bits(plan: Plan, labels: frozenset[int], observed: bool) -> int:
+    """Return labels as a mask; an observed pair stands for its later label."""
+    bits = sum(1 << label for label in labels)
+    if observed:
+        first = len(plan.bound.labels)
+        bits |= sum(1 << first + p for p, pair in enumerate(plan.pairs) if pair.after in labels)
+    return bits
 
 
 def _sums(
@@ -135,61 +159,81 @@ def _sums(
     return values, tuple(scales), largest
 
 
-def _symbols(plan: Plan, stream: Stream) -> tuple[Array, Array, bool]:
-    """Return the label sets of rows and ticks, ascending, each row's number among them, and if ticks tie."""
+def _observe(plan: Plan, predicates: Predicates, f: Array, g: Array, mask: Array, threads: int) -> Array:
+    """Return the labels of rows with the predicate pairs that hold between neighbours as labels more."""
     count = len(plan.bound.labels)
-    # A tick of several events matters to machines that move partial trends, and to the bound on their number.
-    matters = plan.machine.forgetful or bool(plan.pairs)
-    tied = matters and bool(order.ties(stream.tick, stream.bounds))
-    if count <= 2:
-        return np.arange(1 << count, dtype=np.uint64), stream.mask, tied
-    if stream.mask.dtype == np.uint8:
-        found = np.flatnonzero(np.bincount(stream.mask, minlength=256))
-    else:
-        found = np.unique(stream.mask)
+    bits = count + len(plan.pairs)
+    out = np.empty(len(mask), np.uint8 if bits <= 8 else np.uint16 if bits <= 16 else np.int64)
+    joined = np.array([(pair.before, pair.after) for pair in plan.pairs], np.int64)
+    ok = np.empty(len(mask), np.bool_)
+
+    def task(part: slice) -> None:
+        observe(predicates, frozen(f), frozen(g), mask, joined, count, part.start, part.stop, ok, out)
+
+    edges = np.linspace(0, len(mask), threads + 1).astype(np.int64).tolist()
+    Pool(threads).map(task, [slice(a, b) for a, b in pairwise(edges)])
+    return frozen(out)
+
+
+def _symbols(plan: Plan, stream: Stream, mask: Array, tied: bool, observed: bool) -> tuple[Array, Array]:
+    """Return the label sets of rows and ticks, ascending, and each row's number among them."""
+    count = len(plan.bound.labels) + observed * len(plan.pairs)
+    if count <= 2 and mask.dtype == np.uint8:
+        return np.arange(1 << count, dtype=np.uint64), mask
+    found = np.flatnonzero(np.bincount(mask, minlength=256)) if mask.dtype == np.uint8 else np.unique(mask)
     if tied:
         cut = plan.bound.window is not None and plan.bound.window.unit == "events"
-        found = np.union1d(found, order.unions(stream.tick, stream.mask, stream.bounds, cut))
+        found = np.union1d(found, order.unions(stream.tick, mask, stream.bounds, cut))
     labels = np.union1d(found.astype(np.uint64), np.zeros(1, np.uint64))
     kind = np.uint8 if labels.size <= 256 else np.uint16 if labels.size <= 65536 else np.int64
-    if stream.mask.dtype == np.uint8:
-        table = np.zeros(256, kind)
-        table[labels.astype(np.int64)] = np.arange(labels.size)
-        return labels, table[stream.mask], tied
-    return labels, np.searchsorted(labels, stream.mask.astype(np.uint64)).astype(kind), tied
+    if mask.dtype == np.uint8:
+        place = np.zeros(256, kind)
+        place[labels.astype(np.int64)] = np.arange(labels.size)
+        return labels, place[mask]
+    return labels, np.searchsorted(labels, mask.astype(np.uint64)).astype(kind)
 
 
-def _forks(plan: Plan, labels: Array) -> bool:
+def _forks(program: Program) -> bool:
     """Tell whether a row can extend one partial trend in two ways."""
-    final = {i for i, state in enumerate(plan.machine.states) if state.final}
-    out: dict[tuple[int, int], int] = {}
-    for source, label, target in plan.machine.transitions:
-        if target not in final:
-            out[source, label] = out.get((source, label), 0) + 1
-    for mask in labels.tolist():
+    final = set(program.out_state.tolist())
+    for mask in program.labels.tolist():
         ways: dict[int, int] = {}
-        for (source, label), count in out.items():
+        for label in range(program.off.size - 1):
             if mask >> label & 1:
-                ways[source] = ways.get(source, 0) + count
+                for t in range(program.off[label], program.off[label + 1]):
+                    if int(program.dst[t]) not in final:
+                        ways[int(program.src[t])] = ways.get(int(program.src[t]), 0) + 1
         if any(count > 1 for count in ways.values()):
             return True
     return False
 
 
-def _program(plan: Plan, built: Machine, labels: Array, sum_labels: Array, low_labels: Array) -> Program:
+def _program(
+    plan: Plan, built: Machine, labels: Array, sum_labels: Array, low_labels: Array, observed: bool
+) -> Program:
+    """Write a machine as arrays; where pairs were observed, their transitions go by the pair's own label."""
     count = len(plan.bound.labels)
-    transitions = sorted(built.transitions, key=lambda t: t[1])
-    off = np.searchsorted([label for _, label, _ in transitions], np.arange(count + 1)).astype(np.int64)
-    pair = [plan.pair_index.get((built.label[source], label), -1) for source, label, _ in transitions]
+    steps = []
+    for source, label, target in built.transitions:
+        pair = plan.pair_index.get((built.label[source], label), -1)
+        if observed and pair >= 0:
+            steps.append((source, count + pair, target, -1))
+        else:
+            steps.append((source, label, target, pair))
+    steps.sort(key=lambda step: step[1])
+    every = count + observed * len(plan.pairs)
+    off = np.searchsorted([label for _, label, _, _ in steps], np.arange(every + 1)).astype(np.int64)
     states = len(built.states)
-    keep = np.array([built.keep(int(mask), extended=not plan.pairs) for mask in labels.tolist()], np.int64)
+    real = (1 << count) - 1
+    linear = observed or not plan.pairs
+    keep = np.array([built.keep(int(mask) & real, extended=linear) for mask in labels.tolist()], np.int64)
     return Program(
         MODES[plan.bound.semantics],
         states,
         off,
-        np.array([source for source, _, _ in transitions], np.int64),
-        np.array([target for _, _, target in transitions], np.int64),
-        np.array(pair, np.int64),
+        np.array([source for source, _, _, _ in steps], np.int64),
+        np.array([target for _, _, target, _ in steps], np.int64),
+        np.array([pair for _, _, _, pair in steps], np.int64),
         keep.reshape(labels.size, states),
         np.array([built.leave(label) for label in range(count)], np.int64).reshape(count, states),
         labels,
@@ -199,6 +243,13 @@ def _program(plan: Plan, built: Machine, labels: Array, sum_labels: Array, low_l
         sum_labels,
         low_labels,
     )
+
+
+def _rows(columns: list[Array], shape: tuple[int, int]) -> Array:
+    """Return columns as the rows of one array; a single one without a copy."""
+    if len(columns) == 1:
+        return np.ascontiguousarray(columns[0]).reshape(shape)
+    return np.stack(columns) if columns else np.zeros(shape)
 
 
 @dataclass
@@ -236,9 +287,9 @@ class _Predicates:
             np.array(code, np.int64).reshape(len(code), 2),
             np.array(self.consts, np.float64),
         )
-        f = np.stack(self.f) if self.f else np.zeros(shape)
+        f = _rows(self.f, shape)
         same = all(one is other for one, other in zip(self.f, self.g, strict=True))
-        return predicates, f, f if same else np.stack(self.g)
+        return predicates, f, f if same else _rows(self.g, shape)
 
     def compare(self, op: str, left: Term, right: Term) -> int:
         """Add the two sides of a comparison as columns."""

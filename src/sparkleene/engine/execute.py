@@ -12,7 +12,7 @@ import numpy as np
 
 from sparkleene.engine.compile import Compiled
 from sparkleene.engine.threads import Pool, shares
-from sparkleene.kernels import linear, words
+from sparkleene.kernels import linear, stack, words
 from sparkleene.kernels.choose import choose
 from sparkleene.kernels.numbers import to_wide
 from sparkleene.kernels.program import Field, Program
@@ -47,6 +47,10 @@ def run(
         return Results(values, lows)
     pool = Pool(threads)
     if (program.pair >= 0).any():
+        waits = stack.prepare(program, compiled.predicates, compiled.events, compiled.tied)
+        if waits is not None and not compiled.forks:
+            _stack(compiled, program, waits, lo, hi, values, pool)
+            return Results(values, lows)
         kernel = _predicate_kernel(compiled, program)
         _by_size(compiled, program, lo, hi, values, lows, kernel, pool)
         return Results(values, lows)
@@ -134,13 +138,30 @@ def _predicate_kernel(
     return kernel
 
 
+def _stack(
+    compiled: Compiled, program: Program, waits: stack.Stack, lo: Array, hi: Array, values: Array, pool: Pool
+) -> None:
+    """Run skip-till-next-match with one comparison; without forks nothing outgrows a double."""
+    start = (1.0,) + (0.0,) * (program.states - 1)
+    out = np.zeros((lo.size, program.classes))
+
+    def task(part: slice) -> None:
+        stack.run(program, waits, start, compiled.events, lo[part], hi[part], out[part])
+
+    pool.map(task, shares(hi - lo, pool.threads))
+    values[:, :, 0] = to_wide(out)
+
+
 # ---- counts by words
 
 
 def _words(
     compiled: Compiled, program: Program, table: words.Words, lo: Array, hi: Array, values: Array, pool: Pool
 ) -> None:
-    plain = hi - lo <= table.chunk
+    rows = hi - lo
+    plain = (rows <= table.chunk) | (_bits(compiled, program, rows) < SAFE_BITS)
+    # A vector is half the work of a matrix, but only a matrix lets several threads share one window.
+    plain &= (rows < STRETCH) | (lo.size >= 2 * pool.threads) | (pool.threads == 1)
     index = np.flatnonzero(plain)
     if index.size:
         some_lo, some_hi = lo[index], hi[index]

@@ -52,7 +52,7 @@ def run(
     many = threads_of(threads)
     rows = stream(plan, table, time, options.type, options.tiebreak, many, source, filename)
     is_exact = options.numbers == "exact"
-    compiled = compile(plan, table, rows, False, source, filename)
+    compiled = compile(plan, table, rows, False, many, source, filename)
     if size is None:
         windows = whole(rows)
     elif slide is None:
@@ -67,7 +67,7 @@ def run(
         there = np.flatnonzero(results.values[:, :, 0].real.max(axis=1, initial=0.0) > 0)
         windows = windows.where(there)
         results = execute.Results(results.values[there], results.lows[there])
-        precise = compile(plan, table, rows, True, source, filename)
+        precise = compile(plan, table, rows, True, many, source, filename)
         integers = exact.integers(precise, results, windows.lo, windows.hi, many)
     return finish.finish(plan, compiled if not is_exact else precise, rows, windows, results, integers)
 

@@ -1,0 +1,127 @@
+"""Skip-till-next-match with one comparison along a Kleene plus, counts only: a stack of those that wait.
+
+After an event has taken all that it can extend, what is left compares the other way with it, and it goes on top:
+the waiting events are always in order, and the ones to take are on top. Every event is pushed once and popped once.
+All other states are one vector in registers (see words.py).
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numba as nb
+import numpy as np
+
+from sparkleene.kernels.program import GE, GT, LE, LT, NEXT, Array, Events, Predicates, Program
+from sparkleene.kernels.words import Vector, steps, tuple_setitem
+
+jit = nb.njit(nogil=True, cache=True, error_model="numpy")
+MAX_STATES = 8
+NONE, SOME, ALL = 0, 1, 2
+
+
+class Stack(NamedTuple):
+    """The one state whose events wait, and what every symbol does."""
+
+    waiting: int  # the state
+    column: int  # of the comparison
+    sign: float  # +1 for `>`, -1 for `<`
+    strict: bool
+    takes: Array  # int64[symbols]: none, those that compare, or all that wait
+    matrix: Array  # float64[symbols, states, states]: column `waiting` applies to what was taken
+
+
+def prepare(program: Program, predicates: Predicates, events: Events, tied: bool) -> Stack | None:
+    """Return the tables for this kernel, or None if the program is not of its kind."""
+    stored = {int(s) for s, p in zip(program.src, program.pair, strict=True) if p >= 0}
+    used = {int(p) for p in program.pair if p >= 0}
+    moves = (program.keep != np.arange(program.states)).any()
+    carries = program.sum_labels.size or program.low_labels.size or program.classes != 1
+    if program.mode != NEXT or tied or len(stored) != 1 or len(used) != 1 or moves or carries:
+        return None
+    (waiting,), (pair,) = stored, used
+    first = int(predicates.off[pair])
+    single = (
+        predicates.off[pair + 1] == first + 1 and predicates.code_off[pair] == predicates.code_off[pair + 1]
+    )
+    if not single or program.states > MAX_STATES or events.f is not events.g:
+        return None
+    op = int(predicates.op[first])
+    loop = (program.src == waiting) & (program.dst == waiting) & (program.pair == pair)
+    into = program.dst == waiting
+    label = np.searchsorted(program.off, np.arange(program.src.size), "right") - 1
+    if op not in (LT, LE, GT, GE) or not loop.any() or set(label[into]) != set(label[loop]):
+        return None
+    _, added = steps(program)
+    takes = np.zeros(program.labels.size, np.int64)
+    matrix = added.copy()
+    for y, mask in enumerate(program.labels.tolist()):
+        out = {int(s) for s, by in zip(program.src, label, strict=True) if mask >> int(by) & 1}
+        for s in range(program.states):
+            if s not in out or s == 0:
+                matrix[y, s, s] += s != waiting
+        kinds = {int(p) for s, by, p in zip(program.src, label, program.pair, strict=True)
+                 if s == waiting and mask >> int(by) & 1}  # fmt: skip
+        if len(kinds) > 1:
+            return None
+        if kinds:
+            takes[y] = SOME if pair in kinds else ALL
+    sign = 1.0 if op in (GT, GE) else -1.0
+    return Stack(waiting, first, sign, op in (GT, LT), takes, matrix)
+
+
+@jit
+def run(
+    program: Program, stack: Stack, start: Vector, events: Events, lo: Array, hi: Array, out: Array
+) -> None:
+    """Run stretches without ties from `start`; write out[k, class]."""
+    n = len(start)
+    longest = 1
+    for k in range(lo.size):
+        longest = max(longest, hi[k] - lo[k])
+    key = np.empty(longest)
+    value = np.empty(longest)
+    column = events.f[stack.column]
+    symbol, takes, matrix = events.symbol, stack.takes, stack.matrix
+    waiting, sign, strict = stack.waiting, stack.sign, stack.strict
+    for k in range(lo.size):
+        state = start
+        top = 0
+        never = 0.0  # partial trends whose last event has no value: only a step without predicate takes them
+        for i in range(lo[k], hi[k]):
+            y = symbol[i]
+            x = sign * column[i]
+            taken = 0.0
+            if takes[y] == SOME:
+                if strict:
+                    while top > 0 and key[top - 1] > x:
+                        top -= 1
+                        taken += value[top]
+                else:
+                    while top > 0 and key[top - 1] >= x:
+                        top -= 1
+                        taken += value[top]
+            elif takes[y] == ALL:
+                taken = never
+                never = 0.0
+                while top > 0:
+                    top -= 1
+                    taken += value[top]
+            state = tuple_setitem(state, waiting, taken)
+            after = state
+            for s in range(n):
+                total = 0.0
+                for j in range(n):
+                    total += matrix[y, s, j] * state[j]
+                after = tuple_setitem(after, s, total)
+            state = after
+            fresh = state[waiting]
+            if fresh != 0.0:
+                if x == x:
+                    key[top] = x
+                    value[top] = fresh
+                    top += 1
+                else:
+                    never += fresh
+        for o in range(program.out_state.size):
+            out[k, program.out_class[o]] += state[program.out_state[o]]
