@@ -110,7 +110,6 @@ class Work(NamedTuple):
     count: Array
 
 
-@compiled
 def work(n: int) -> Work:
     """Allocate room for n elements."""
     key = np.empty((2, n))

@@ -11,10 +11,26 @@ from typing import NamedTuple
 
 import numpy as np
 
-from .common import Actions, actions, blank, clear, compiled, give, pick_up, put, start, table, tick_symbol
+from .common import (
+    Actions,
+    actions,
+    blank,
+    clear,
+    compiled,
+    give,
+    has,
+    pick_up,
+    put,
+    start,
+    table,
+    tick_symbol,
+)
 from .numbers import add, nonzero
 from .ordered import in_order, longest
 from .program import GE, GT, LE, LT, NEXT, Array, Events, Field, Predicates, Program
+from .ranks import Work, sort, work
+
+SOME, ALL = 1, 2
 
 
 def supports(program: Program, predicates: Predicates) -> bool:
@@ -73,6 +89,12 @@ class Plan(NamedTuple):
     left: Array  # where what an event extends goes
     move: Array  # int64[symbols, states]: where what no event extends goes after a tick
     order: Array  # int64[symbols, states]: the states that move, in the order to do it, then -1
+    ask_off: (
+        Array  # the stored states that events of symbol y take from are ask_state[ask_off[y]:ask_off[y + 1]]
+    )
+    ask_state: Array
+    ask_kind: Array  # SOME by predicate, ALL without, or both
+    asks: Array  # bool[symbols, states]: by predicate
 
 
 @compiled
@@ -129,6 +151,44 @@ def _pop(
 
 
 @compiled
+def _share(
+    heaps: Heaps,
+    plan: Plan,
+    room: Work,
+    symbol: Array,
+    g: Array,
+    s: int,
+    i: int,
+    j: int,
+    part: Array,
+    part_low: Array,
+    full: Array,
+    full_low: Array,
+    mod: Array,
+) -> None:
+    """Let the events i:j of one tick take from state s: row s + k * states of `part` is for the k-th of them.
+
+    They come from the most selective to the least: what one takes is for the next ones too. All goes to `full`.
+    """
+    root, child, key, value, low, free = heaps
+    states, sign = len(root), plan.sign[s]
+    n = 0
+    for e in range(i, j):
+        x = g[plan.column[s], e] * sign
+        if x == x and plan.asks[np.int64(symbol[e]), s]:
+            room.key[0, n], room.who[0, n] = x, e - i
+            n += 1
+    sort(room, n)
+    for k in range(n):
+        at = s + room.who[0, k] * states
+        if k > 0:
+            put(part, part_low, at, part, part_low, s + room.who[0, k - 1] * states, mod)
+        _pop(root, child, key, value, low, free, s, room.key[0, k], plan.strict[s], part, part_low, at, mod)
+    if n:
+        put(full, full_low, s, part, part_low, s + room.who[0, n - 1] * states, mod)
+
+
+@compiled
 def _stretch(
     program: Program,
     act: Actions,
@@ -136,6 +196,7 @@ def _stretch(
     mod: Array,
     heaps: Heaps,
     plan: Plan,
+    room: Work,
     tot: Array,
     tot_low: Array,
     inc: Array,
@@ -156,14 +217,12 @@ def _stretch(
     tick, symbol, sums, lows, f, g = events
     a_off, a_label, a_src, a_dst, a_pair, a_last, stored = act
     root, child, key, value, low, free = heaps
-    column, sign, strict, left, move, order = plan
+    column, sign, strict, left, move, order, ask_off, ask_state, ask_kind, _ = plan
     keep, labels, states = program.keep, program.labels, program.states
     sum_labels, low_labels = program.sum_labels, program.low_labels
     width, columns, low_width = tot.shape[1], len(mod), tot_low.shape[1]
     single = width + low_width == 1
     buf, buf_low = np.zeros(width, tot.dtype), np.full(low_width, np.inf)
-    # done[s]: 1 if events of this tick have popped from s by predicate, 2 if they take all of it.
-    done = np.zeros(states, np.int64)
     i = lo
     while i < hi:
         j = i + 1
@@ -172,66 +231,30 @@ def _stretch(
         fresh = 0
         alone = j == i + 1
         y = np.int64(symbol[i]) if alone else tick_symbol(labels, symbol, i, j)
-        for a in range(a_off[y], a_off[y + 1]):
-            s = a_src[a]
-            if not stored[s]:
-                continue
-            if a_pair[a] < 0:
-                done[s] |= 2
-            elif done[s] & 1 == 0:
-                done[s] |= 1
-                c = column[s]
+        for x in range(ask_off[y], ask_off[y + 1]):
+            s, kind = ask_state[x], ask_kind[x]
+            if kind & SOME and alone:
+                # The same as _pop(), which is too slow to call for every event.
+                bound = g[column[s], i] * sign[s]
+                node = np.int64(root[s])
+                while node >= 0 and (key[node] < bound or (key[node] == bound and not strict[s])):
+                    part[s, 0] = add(part[s, 0], value[node, 0], mod[0])
+                    for w in range(1, width):
+                        part[s, w] = add(part[s, w], value[node, w], mod[w % columns])
+                    for m in range(low_width):
+                        part_low[s, m] = min(part_low[s, m], low[node, m])
+                    rest = np.int64(child[node, 0])
+                    if child[node, 1] >= 0:
+                        rest = _meld(child, key, rest, np.int64(child[node, 1]))
+                    child[node, 0] = free[0]
+                    free[0] = node
+                    node = rest
+                root[s] = node
+            elif kind & SOME:
+                _share(heaps, plan, room, symbol, g, s, i, j, part, part_low, full, full_low, mod)
+            if kind & ALL:
                 if alone:
-                    # The same as _pop(), which is too slow to call for every event.
-                    bound = g[c, i] * sign[s]
-                    node = np.int64(root[s])
-                    while node >= 0 and (key[node] < bound or (key[node] == bound and not strict[s])):
-                        part[s, 0] = add(part[s, 0], value[node, 0], mod[0])
-                        for w in range(1, width):
-                            part[s, w] = add(part[s, w], value[node, w], mod[w % columns])
-                        for m in range(low_width):
-                            part_low[s, m] = min(part_low[s, m], low[node, m])
-                        rest = np.int64(child[node, 0])
-                        if child[node, 1] >= 0:
-                            rest = _meld(child, key, rest, np.int64(child[node, 1]))
-                        child[node, 0] = free[0]
-                        free[0] = node
-                        node = rest
-                    root[s] = node
-                else:
-                    # From the most selective event to the least: what one pops the next ones have too.
-                    last = -1
-                    for _ in range(i, j):
-                        best = -1
-                        for e in range(i, j):
-                            x = g[c, e] * sign[s]
-                            if x != x or not _asks(a_off, a_src, a_pair, np.int64(symbol[e]), s):
-                                continue
-                            later = (
-                                last < 0
-                                or x > g[c, last] * sign[s]
-                                or (x == g[c, last] * sign[s] and e > last)
-                            )
-                            if later and (best < 0 or x < g[c, best] * sign[s]):
-                                best = e
-                        if best < 0:
-                            break
-                        at = s + (best - i) * states
-                        if last >= 0:
-                            put(part, part_low, at, part, part_low, s + (last - i) * states, mod)
-                        _pop(
-                            root, child, key, value, low, free, s, g[c, best] * sign[s], strict[s], part,
-                            part_low, at, mod,
-                        )  # fmt: skip
-                        last = best
-                    if last >= 0:
-                        put(full, full_low, s, part, part_low, s + (last - i) * states, mod)
-        for s in range(states):
-            if done[s] == 0:
-                continue
-            if alone and done[s] != 1:
-                put(full, full_low, s, part, part_low, s, mod)
-            if done[s] & 2:
+                    put(full, full_low, s, part, part_low, s, mod)
                 _pop(root, child, key, value, low, free, s, np.inf, False, full, full_low, s, mod)
                 put(full, full_low, s, stuck, stuck_low, s, mod)
                 clear(stuck, stuck_low, s)
@@ -276,23 +299,22 @@ def _stretch(
                     new_at[fresh, 0], new_at[fresh, 1] = a_dst[a], e
                     fresh += 1
         moved = False
-        for s in range(states):
-            if done[s]:
-                t = left[s]
-                if t >= 0 and keep[y, t] >= 0:
-                    moved = True
-                    if alone and done[s] == 1:
-                        put(inc, inc_low, keep[y, t], part, part_low, s, mod)
-                    else:
-                        put(inc, inc_low, keep[y, t], full, full_low, s, mod)
-                if alone and single:
-                    part[s, 0] = 0
-                    full[s, 0] = 0
+        for x in range(ask_off[y], ask_off[y + 1]):
+            s, kind = ask_state[x], ask_kind[x]
+            t = left[s]
+            if t >= 0 and keep[y, t] >= 0:
+                moved = True
+                if alone and kind == SOME:
+                    put(inc, inc_low, keep[y, t], part, part_low, s, mod)
                 else:
-                    for k in range(j - i):
-                        clear(part, part_low, s + k * states)
-                    clear(full, full_low, s)
-                done[s] = 0
+                    put(inc, inc_low, keep[y, t], full, full_low, s, mod)
+            if alone and single:
+                part[s, 0] = 0
+                full[s, 0] = 0
+            else:
+                for k in range(j - i):
+                    clear(part, part_low, s + k * states)
+                clear(full, full_low, s)
         for k in range(states):
             s = order[y, k]
             if s < 0:
@@ -351,15 +373,6 @@ def _stretch(
 
 
 @compiled
-def _asks(a_off: Array, a_src: Array, a_pair: Array, y: int, s: int) -> bool:
-    """Tell whether symbol y has a predicated transition out of state s."""
-    for a in range(a_off[y], a_off[y + 1]):
-        if a_src[a] == s and a_pair[a] >= 0:
-            return True
-    return False
-
-
-@compiled
 def _order(move: Array, stored: Array) -> Array:
     """List per symbol the states that move, stored ones after the stored state they move to; -1 ends a list."""
     order = np.full(move.shape, -1, np.int64)
@@ -405,7 +418,22 @@ def _plan(program: Program, predicates: Predicates, stored: Array) -> Plan:
                                 target = program.leave[label, target]
                                 break
                 move[y, s] = program.keep[y, target] if target >= 0 else -1
-    return Plan(column, sign, strict, left, move, _order(move, stored))
+    kinds = np.zeros((len(program.labels), states), np.int64)
+    for label in range(len(program.off) - 1):
+        for t in range(program.off[label], program.off[label + 1]):
+            for y in range(len(program.labels)):
+                if has(program.labels[y], label) and stored[program.src[t]]:
+                    kinds[y, program.src[t]] |= ALL if program.pair[t] < 0 else SOME
+    which, state = np.nonzero(kinds)
+    kind = np.zeros(len(state), np.int64)
+    off = np.zeros(len(kinds) + 1, np.int64)
+    for x in range(len(state)):
+        kind[x] = kinds[which[x], state[x]]
+        off[which[x] + 1] = x + 1
+    for y in range(len(kinds)):
+        off[y + 1] = max(off[y], off[y + 1])
+    order = _order(move, stored)
+    return Plan(column, sign, strict, left, move, order, off, state, kind, kinds & SOME != 0)
 
 
 @compiled
@@ -416,6 +444,7 @@ def _items(
     events: Events,
     field: Field,
     heaps: Heaps,
+    room: Work,
     tot: Array,
     tot_low: Array,
     inc: Array,
@@ -449,6 +478,7 @@ def _items(
             mod,
             heaps,
             plan,
+            room,
             tot,
             tot_low,
             inc,
@@ -522,6 +552,7 @@ def run(
         events,
         field,
         heaps,
+        work(together),
         *tot,
         *inc,
         *stuck,
