@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from sparkleene.engine import fields
 from sparkleene.engine.columns import Time, codes, combine, label_masks
 from sparkleene.engine.compare import ranked
 from sparkleene.engine.expressions import evaluate
@@ -139,6 +140,9 @@ def _ticks(time: Array, table: pa.Table, tiebreak: str | None, source: str, file
     if tiebreak is None:
         return tick
     column = evaluate(Field((tiebreak,)), table, source, filename)
+    if fields.kind(column.type) == "other":
+        message = f"rows cannot be ordered: {fields.told((tiebreak,), column)}"
+        raise fields.Place(source, filename).error("wrong-type", message)
     if column.null_count:
         raise DataError(
             Diagnostic("null-tiebreak", f"the tie-break column '{tiebreak}' has NULL or NaN values",
