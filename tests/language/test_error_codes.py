@@ -8,15 +8,15 @@ from collections.abc import Iterator
 from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
-REPORTERS = {"Diagnostic", "report", "note", "fail"}
-CODE = re.compile(r"[a-z]+(-[a-z0-9]+)+")
+REPORTERS = {"Diagnostic", "report", "note", "fail", "error", "mistake", "_error"}
+CODE = re.compile(r"[a-z]+(-[a-z0-9]+)+|overflow")
 
 
 def arguments(node: ast.AST) -> Iterator[ast.expr]:
     """Yield the expressions of a node that make a code."""
     match node:
         case ast.Call(func=ast.Name(id=name) | ast.Attribute(attr=name)) if name in REPORTERS:
-            yield from node.args[:1]
+            yield from node.args  # no message and no help is a single hyphenated word
             yield from (keyword.value for keyword in node.keywords if keyword.arg == "code")
         case ast.Assign(targets=[ast.Name(id="code")], value=value):
             yield value
