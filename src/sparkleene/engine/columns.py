@@ -28,9 +28,10 @@ from sparkleene.engine.fields import (
     told,
 )
 from sparkleene.engine.keys import codes, combine
+from sparkleene.engine.threads import Pool
 from sparkleene.engine.times import Time, time_column, window_units
 from sparkleene.errors import DataError
-from sparkleene.language.bound import Bound, Path, Term
+from sparkleene.language.bound import Bound, Literal_, Path, Term
 
 __all__ = [
     "Time",
@@ -51,11 +52,20 @@ NULL = -(2**63)
 """The least int64 stands for NULL among exact values."""
 
 
+PIECE = 1 << 20
+"""Rows that one thread looks up at a time."""
+
+
 # ---- labels
 
 
 def label_masks(
-    bound: Bound, table: pa.Table, type_column: str | None, source: str = "", filename: str = "query"
+    bound: Bound,
+    table: pa.Table,
+    type_column: str | None,
+    source: str = "",
+    filename: str = "query",
+    threads: int = 1,
 ) -> tuple[Masks, bool]:
     """Return for each row the bits of the labels that it can have, and whether types alone decided them.
 
@@ -75,7 +85,7 @@ def label_masks(
         bits: dict[str, int] = {}
         for i, label in enumerate(bound.labels):
             bits[label.type] = bits.get(label.type, 0) | 1 << i
-        masks = _typed(find(table, (type_column,), place), bits, dtype, type_column, place)
+        masks = _typed(find(table, (type_column,), place), bits, dtype, type_column, threads, place)
     seen: dict[Term, Masks] = {}
     for i, terms in enumerate(bound.local):
         for term in terms:
@@ -102,7 +112,9 @@ def _defined_types(bound: Bound, table: pa.Table, dtype: np.dtype[Any], source: 
     masks = np.zeros(table.num_rows, dtype)
     for name, term in bound.types:
         bits = sum(1 << i for i, label in enumerate(bound.labels) if label.type == name)
-        if bits:
+        if term == Literal_(True):
+            masks |= dtype.type(bits)
+        elif bits:
             masks |= condition(term, table, source, filename).astype(dtype) * dtype.type(bits)
     return masks
 
@@ -122,7 +134,9 @@ def _holds(
     return holds, False
 
 
-def _typed(column: Any, bits: Mapping[str, int], dtype: np.dtype[Any], name: str, place: Place) -> Masks:
+def _typed(
+    column: Any, bits: Mapping[str, int], dtype: np.dtype[Any], name: str, threads: int, place: Place
+) -> Masks:
     """Return the masks of the values of a type column; no type has no bits."""
     integer = pa.types.is_integer(
         column.type.value_type if pa.types.is_dictionary(column.type) else column.type
@@ -135,13 +149,13 @@ def _typed(column: Any, bits: Mapping[str, int], dtype: np.dtype[Any], name: str
         return np.zeros(len(column), dtype)
     if not pa.types.is_dictionary(column.type):
         lut, indices = _matched(plain(column), bits, dtype)
-        return _look_up([(lut, chunk) for chunk in indices.chunks], dtype)
+        return _look_up([(lut, chunk) for chunk in indices.chunks], dtype, threads)
     parts = []
     for chunk in column.chunks:
         names = chunk.dictionary.to_pylist()
         lut = np.array([0 if name is None else bits.get(str(name), 0) for name in names], dtype)
         parts.append((lut, chunk.indices))
-    return _look_up(parts, dtype)
+    return _look_up(parts, dtype, threads)
 
 
 def _matched(column: Any, bits: Mapping[str, int], dtype: np.dtype[Any]) -> tuple[Masks, pa.ChunkedArray]:
@@ -169,14 +183,22 @@ def _is_integer(name: str) -> bool:
     return name.removeprefix("-").isdecimal() and str(int(name)) == name
 
 
-def _look_up(parts: Sequence[tuple[Masks, pa.Array]], dtype: np.dtype[Any]) -> Masks:
+def _look_up(parts: Sequence[tuple[Masks, pa.Array]], dtype: np.dtype[Any], threads: int) -> Masks:
     """Return the masks at indices into tables, 0 for NULL; Arrow takes at the speed of memory."""
-    masks = np.zeros(sum(len(indices) for _, indices in parts), dtype)
+    masks = np.empty(sum(len(indices) for _, indices in parts), dtype)
+    pieces = []
     start = 0
     for lut, indices in parts:
-        found = pc.take(pa.array(lut), indices, boundscheck=False)
-        masks[start : start + len(indices)] = as_numpy(pc.fill_null(found, 0) if found.null_count else found)
+        for begin in range(0, len(indices), PIECE):
+            pieces.append((start + begin, pa.array(lut), indices.slice(begin, PIECE)))
         start += len(indices)
+
+    def task(part: slice) -> None:
+        for at, lut, indices in pieces[part]:
+            found = pc.take(lut, indices, boundscheck=False)
+            masks[at : at + len(indices)] = as_numpy(pc.fill_null(found, 0) if found.null_count else found)
+
+    Pool(threads).map(task, [slice(i, i + 1) for i in range(len(pieces))])
     return masks
 
 

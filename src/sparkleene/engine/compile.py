@@ -87,7 +87,7 @@ def compile(
         back.append(to_values)
 
     # A tick of several events matters to machines that move partial trends, and to the bound on their number.
-    tied = (plan.machine.forgetful or bool(plan.pairs)) and bool(order.ties(stream.tick, stream.bounds))
+    tied = (plan.machine.forgetful or bool(plan.pairs)) and stream.tied
     predicates, f, g = _Predicates(plan, table, stream, source, filename).build()
     mask, observed = stream.mask, False
     if (
@@ -111,7 +111,9 @@ def compile(
         program,
         momentary,
         predicates,
-        Events(*map(frozen, (stream.tick, symbol, values, lows)), left, left if f is g else frozen(g)),
+        Events(
+            stream.tick, frozen(symbol), frozen(values), frozen(lows), left, left if f is g else frozen(g)
+        ),
         tuple(totals),
         scales,
         tuple(back),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import cached_property
 from itertools import pairwise
 from typing import Any
 
@@ -33,6 +34,14 @@ class Stream:
     mask: Array  # the labels that a row can have here
     group: Array  # the group of each sub-stream
     groups: pa.Table  # the groups' attributes, a row each
+    known_ties: bool | None = None
+
+    @cached_property
+    def tied(self) -> bool:
+        """Whether some tick has several rows."""
+        if self.known_ties is not None:
+            return self.known_ties
+        return bool(order.ties(self.tick, self.bounds))
 
     def take(self, column: Array) -> Array:
         """Bring a column of the table into the stream's order."""
@@ -59,15 +68,17 @@ def stream(
 ) -> Stream:
     """Partition a table into sub-streams and put their rows in order."""
     bound = plan.bound
-    mask, _ = label_masks(bound, table, type_column, source, filename)
+    mask, _ = label_masks(bound, table, type_column, source, filename, threads)
     mask = frozen(mask)
     clock = frozen(time.values)
     tick = _ticks(clock, table, tiebreak, source, filename)
     if not bound.keys:
         groups = pa.table({"": pa.nulls(1)}).select([])
-        rows = np.argsort(tick, kind="stable") if _falls(tick, threads) else None
+        falls, tied = _survey(tick, threads)
+        rows = np.argsort(tick, kind="stable") if falls else None
         bounds = np.array([0, table.num_rows], np.int64)
-        return _ordered(rows, bounds, tick, clock, mask, None, np.zeros(1, np.int64), groups)
+        whole = _ordered(rows, bounds, tick, clock, mask, None, np.zeros(1, np.int64), groups)
+        return whole if falls else replace(whole, known_ties=tied)
 
     found = [codes(table, key.path, source, filename) for key in bound.keys]
     keys = _Keys([code for code, _ in found], [values for _, values in found])
@@ -123,11 +134,12 @@ def _ordered(
     return Stream(final, bounds, tick, time, frozen(mask[rows]), group, groups)
 
 
-def _falls(tick: Array, threads: int) -> bool:
-    """Tell whether some row comes before its predecessor."""
+def _survey(tick: Array, threads: int) -> tuple[bool, bool]:
+    """Tell whether some row comes before its predecessor, and whether some row comes with it."""
     edges = np.linspace(0, tick.size, threads + 1).astype(np.int64).tolist()
     parts = [slice(max(0, a - 1), b) for a, b in pairwise(edges)]
-    return any(Pool(threads).map(lambda part: order.falls(tick[part]), parts))
+    falls, ties = zip(*Pool(threads).map(lambda part: order.survey(tick[part]), parts), strict=True)
+    return any(falls), any(ties)
 
 
 def _ticks(time: Array, table: pa.Table, tiebreak: str | None, source: str, filename: str) -> Array:

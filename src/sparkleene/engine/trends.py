@@ -11,7 +11,7 @@ from __future__ import annotations
 import heapq
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
-from itertools import count, groupby, islice
+from itertools import groupby, islice
 from typing import Any
 
 import numpy as np
@@ -31,9 +31,7 @@ from sparkleene.plan.plan import Plan
 Array = np.ndarray[Any, Any]
 Trend = tuple[tuple[int, int], ...]  # (event, label) pairs from the last to the first
 Match = tuple[Trend, ...]  # a trend, or two of P AND Q
-Key = tuple[
-    tuple[int, ...], ...
-]  # orders matches: per trend tick, row and label from the last event to the first
+Key = tuple[tuple[int, ...], ...]  # orders matches: per trend tick, row, label, from the last event on
 
 BLOCK = 1 << 16  # rows of windows that are looked through together
 ALL = 1 << 62  # no limit
@@ -56,7 +54,7 @@ def trends(
     if window is not None:
         size, slide, time = window_units(window, time, source, filename)
     rows = stream(plan, table, time, options.type, options.tiebreak, many, source, filename)
-    compiled = compile(plan, table, rows, False, source, filename)
+    compiled = compile(plan, table, rows, False, many, source, filename)
     if size is None:
         windows = whole(rows)
     elif slide is None:
@@ -64,23 +62,19 @@ def trends(
     else:
         events = window is not None and window.unit == "events"
         windows = sliding(rows, time, size, slide, run._offset(options, time), events)
-    if (
-        windows.units is not None and not plan.pairs
-    ):  # windows overlap: kernels that share their work know better
-        counts, _ = merged(
-            execute.run(compiled, compiled.program, windows.lo, windows.hi, windows.units, many)
-        )
-        windows = windows.where(np.flatnonzero(counts[:, 0].real > 0))
+    if windows.units is not None and (compiled.program.pair < 0).all():
+        # Windows overlap: let the kernels that share work between them tell which have trends.
+        results = execute.run(compiled, compiled.program, windows.lo, windows.hi, windows.units, many)
+        windows = windows.where(np.flatnonzero(merged(results)[0][:, 0].real > 0))
     order = np.lexsort((windows.segment, _ranks(rows.groups)[rows.group[windows.segment]], windows.key))
     windows = windows.where(order)
-    found = list(
-        islice(_found(_search(plan, compiled, rows), windows, ALL if limit is None else limit), limit)
-    )
+    search = _search(plan, compiled, rows)
+    found = list(_found(search, windows, ALL if limit is None else limit))
     return _table(plan, table, options, rows, windows, found)
 
 
 def _found(search: _Search, windows: Windows, limit: int) -> Iterator[tuple[int, Match]]:
-    """Yield the matches of ordered windows, each with the number of its window, at least as many as the limit."""
+    """Yield the matches of ordered windows, each with the number of its window, up to the limit."""
     group = search.rows.group[windows.segment]
     new = (np.diff(windows.key) != 0) | (np.diff(group) != 0)
     starts = np.flatnonzero(np.r_[True, new]) if group.size else np.zeros(0, np.int64)
@@ -90,7 +84,9 @@ def _found(search: _Search, windows: Windows, limit: int) -> Iterator[tuple[int,
     while cell < starts.size and done < limit:
         last = max(cell + 1, int(np.searchsorted(total, total[cell] + BLOCK, "right")) - 1)
         block = slice(edges[cell], edges[last])
-        firsts, _, _ = search.reach(windows.lo[block], windows.hi[block], 1)
+        firsts = windows.lo[block]
+        if firsts.size > 1:
+            firsts, _, _ = search.reach(windows.lo[block], windows.hi[block], 1)
         for begin, end in zip(edges[cell:last].tolist(), edges[cell + 1 : last + 1].tolist(), strict=True):
             # Sub-streams of one group, by the next match of each; at first by where that ends.
             heap: list[tuple[Key, int, Match, Iterator[tuple[Key, Match]] | None]] = [
@@ -130,6 +126,12 @@ class _Search:
         rows = self.rows.rows
         return int(self.events.tick[event]), event if rows is None else int(rows[event])
 
+    def before(self, ends: Array, log: Array, lo: int, k: int, need: int) -> Array:
+        """Return the ends that an end extends; see the kernel."""
+        return kernel.before(  # type: ignore[no-any-return]
+            self.program, self.predicates, self.events, self.index.real, ends, log, lo, k, need
+        )
+
     def matches(self, lo: int, hi: int, need: int) -> Iterator[tuple[Key, Match]]:
         """Yield the trends of a window with their keys, ascending; for AND pairs, by the first trend of each."""
         both = self.program.classes > 1
@@ -142,15 +144,9 @@ class _Search:
         seconds = self.trends(ends, log, lo, (1, 2), need)
         known: list[tuple[int, Trend]] = []
         for kind, first in firsts:
-            for i in count():
-                if i == len(known):
-                    known.extend(filter(None, [next(seconds, None)]))
-                if i == len(known):
-                    break
-                other, second = known[i]
-                if first == second or (
-                    kind == other == 2 and second < first
-                ):  # the pair came the other way round
+            for other, second in _again(known, seconds):
+                mirrored = kind == other == 2 and second < first  # then the pair came the other way round
+                if first == second or mirrored:
                     continue
                 yield (self.key_of(first), self.key_of(second)), (first, second)
 
@@ -162,18 +158,23 @@ class _Search:
         self, ends: Array, log: Array, lo: int, kinds: tuple[int, ...], need: int
     ) -> Iterator[tuple[int, Trend]]:
         """Yield the trends of these classes, each with its class, in order of their events from the last one."""
-        label, event, begins = ends[:, kernel.LABEL], ends[:, kernel.EVENT], ends[:, kernel.BEGINS]
+        event, label, kind_of = ends[:, kernel.EVENT], ends[:, kernel.LABEL], ends[:, kernel.KIND]
 
-        def grouped(found: set[tuple[int, int]]) -> Iterator[list[tuple[int, int]]]:
-            """Put together the ends (with the class of the trend) of one event and label, in order."""
+        def first(found: Array) -> list[int]:
+            """Return the ends in order, as many as are needed: each is on the way to a trend."""
+            found = np.sort(found)
+            if found.size > need:
+                last = np.flatnonzero((np.diff(event[found]) != 0) | (np.diff(label[found]) != 0))
+                found = found if last.size < need else found[: last[need - 1] + 1]
+            return found.tolist()  # type: ignore[no-any-return]
+
+        def grouped(found: Iterable[tuple[int, int]]) -> Iterator[list[tuple[int, int]]]:
+            """Put together the ends of one event and label, each with the class of the trend, in order."""
             for _, group in groupby(sorted(found), lambda end: (event[end[0]], label[end[0]])):
                 yield list(group)
 
-        kind_of = ends[:, kernel.KIND]
-        roots = np.flatnonzero(np.isin(kind_of, kinds))
         path: list[tuple[int, int]] = []
-        ways = [grouped({(k, int(kind_of[k])) for k in roots.tolist()})]
-        back = kernel.before
+        ways = [grouped((k, int(kind_of[k])) for k in first(np.flatnonzero(np.isin(kind_of, kinds))))]
         while ways:
             group = next(ways[-1], None)
             if group is None:
@@ -181,20 +182,30 @@ class _Search:
                 del path[len(ways) - 1 :]
                 continue
             path.append((lo + int(event[group[0][0]]), int(label[group[0][0]])))
-            yield from ((kind, tuple(path)) for k, kind in group if begins[k])
-            before = {
-                (j, kind)
-                for k, kind in group
-                for j in back(self.program, self.predicates, self.events, ends, log, lo, k, need).tolist()
-            }
-            ways.append(grouped(before))
+            yield from ((kind, tuple(path)) for k, kind in group if ends[k, kernel.BEGINS])
+            ways.append(
+                grouped({(j, kind) for k, kind in group for j in first(self.before(ends, log, lo, k, need))})
+            )
+
+
+def _again(known: list[tuple[int, Trend]], more: Iterator[tuple[int, Trend]]) -> Iterator[tuple[int, Trend]]:
+    """Yield what is known, then more, which becomes known."""
+    yield from known
+    for item in more:
+        known.append(item)
+        yield item
 
 
 def _search(plan: Plan, compiled: Compiled, rows: Stream) -> _Search:
     """Prepare the search: find the pairs of predicates that need no comparison one by one."""
     program, predicates, machine = compiled.program, compiled.predicates, plan.machine
     tick, symbol, _, _, f, g = compiled.events
-    pairs, n = len(plan.pairs), len(tick)
+    real = np.arange(len(program.off) - 1)
+    count = len(plan.bound.labels)
+    observed = real.size > count  # predicates have become labels
+    if observed:
+        real[count:] = [pair.after for pair in plan.pairs]
+    pairs, n = 0 if observed else len(plan.pairs), len(tick)
     column = np.full(pairs, -2, np.int64)
     left, right = np.zeros((pairs, n), np.int64), np.zeros((pairs, n), np.int64)
     cells = 1
@@ -220,6 +231,8 @@ def _search(plan: Plan, compiled: Compiled, rows: Stream) -> _Search:
         slot[state, p] = number
     still = program.keep == np.arange(program.states)
     index = kernel.Index(
+        real,
+        np.argsort(real, kind="stable"),
         np.array([state.final for state in machine.states]),
         not still.all(),
         bool(still[:, program.out_state].all()),

@@ -13,6 +13,7 @@ import pyarrow as pa
 from sparkleene.engine.columns import Time
 from sparkleene.engine.fields import Place
 from sparkleene.engine.stream import Stream
+from sparkleene.kernels import order
 from sparkleene.kernels import windows as kernel
 
 Array = np.ndarray[Any, Any]
@@ -57,13 +58,16 @@ def sliding(
     elif stream.time.dtype == np.int64:
         clock, base = stream.time, int(offset)
         span, step, width = int(size), int(slide), int(pane)
-        _check_range(int(clock.min(initial=0)), int(clock.max(initial=0)), base, span, step)
     else:  # panes number the times of doubles
         clock, base = panes(stream.time, pane, offset), 0
         span, step, width = int(size / pane), int(slide / pane), 1
-        _check_range(int(clock.min(initial=0)), int(clock.max(initial=0)), 0, span, step)
-    if not events and (span // step + 1) * len(clock) > MANY:
-        _check_count(kernel.windows(clock, stream.bounds, base, span, step))
+    if not events:
+        filled = np.flatnonzero(np.diff(stream.bounds))
+        first, last = clock[stream.bounds[:-1][filled]], clock[stream.bounds[1:][filled] - 1]
+        _check_range(int(first.min(initial=0)), int(last.max(initial=0)), base, span, step)
+        most = float(((last.astype(np.float64) - first + span) / step + 1.0).sum())  # if no window were empty
+        if most > MANY and (span // step + 1) * len(clock) > MANY:
+            _check_count(kernel.windows(clock, stream.bounds, base, span, step))
     segment, key, lo, hi = kernel.sliding(clock, events, stream.bounds, base, span, step)
 
     def units() -> tuple[Array, Array]:
@@ -78,7 +82,9 @@ def sliding(
         starts = [offset + int(k) * slide for k in key]
         return [time.to_array(starts), time.to_array([start + size for start in starts])]
 
-    return Windows(segment, key, lo, hi, units if span > step else None, columns)
+    # Panes of so many rows would part simultaneous rows.
+    composes = span > step and not (events and order.ties(stream.tick, stream.bounds))
+    return Windows(segment, key, lo, hi, units if composes else None, columns)
 
 
 def ending(

@@ -11,12 +11,14 @@ jit = nb.njit(nogil=True, cache=True, error_model="numpy")
 
 
 @jit
-def falls(tick: Array) -> bool:
-    """Tell whether a row comes before its predecessor."""
+def survey(tick: Array) -> tuple[bool, bool]:
+    """Tell whether some row comes before its predecessor, and whether some row comes with it."""
+    falls = 0
+    ties = 0
     for i in range(1, tick.size):
-        if tick[i] < tick[i - 1]:
-            return True
-    return False
+        falls |= np.int64(tick[i] < tick[i - 1])
+        ties |= np.int64(tick[i] == tick[i - 1])
+    return falls != 0, ties != 0
 
 
 @jit

@@ -1,7 +1,7 @@
 """Skip-till-next-match with one comparison along a Kleene plus, counts only: a stack of those that wait.
 
 After an event has taken all that it can extend, what is left compares the other way with it, and it goes on top:
-the waiting events are always in order, and the ones to take are on top. Every event is pushed once and popped once.
+the waiting events are always in order, and the ones to take are on top.
 All other states are one vector in registers (see words.py).
 """
 
@@ -80,7 +80,7 @@ def run(
     for k in range(lo.size):
         longest = max(longest, hi[k] - lo[k])
     key = np.empty(longest)
-    value = np.empty(longest)
+    below = np.zeros(longest + 1)  # how many partial trends wait below a place, without rounding: no forks
     column = events.f[stack.column]
     symbol, takes, matrix = events.symbol, stack.takes, stack.matrix
     waiting, sign, strict = stack.waiting, stack.sign, stack.strict
@@ -93,20 +93,19 @@ def run(
             x = sign * column[i]
             taken = 0.0
             if takes[y] == SOME:
+                stays = top
                 if strict:
-                    while top > 0 and key[top - 1] > x:
-                        top -= 1
-                        taken += value[top]
+                    while stays > 0 and key[stays - 1] > x:
+                        stays -= 1
                 else:
-                    while top > 0 and key[top - 1] >= x:
-                        top -= 1
-                        taken += value[top]
+                    while stays > 0 and key[stays - 1] >= x:
+                        stays -= 1
+                taken = below[top] - below[stays]
+                top = stays
             elif takes[y] == ALL:
-                taken = never
+                taken = never + below[top]
                 never = 0.0
-                while top > 0:
-                    top -= 1
-                    taken += value[top]
+                top = 0
             state = tuple_setitem(state, waiting, taken)
             after = state
             for s in range(n):
@@ -119,7 +118,7 @@ def run(
             if fresh != 0.0:
                 if x == x:
                     key[top] = x
-                    value[top] = fresh
+                    below[top + 1] = below[top] + fresh
                     top += 1
                 else:
                     never += fresh
