@@ -120,8 +120,8 @@ class Query:
         from sparkleene.engine.trends import trends
 
         if limit is not None and limit < 0:
-            message = f"limit is {limit}"
-            raise QueryError(Diagnostic("bad-option", message, help="give a count, or None"), self.text, self._filename)
+            wrong = Diagnostic("bad-option", f"limit is {limit}", help="give a count, or None for all")
+            raise QueryError(wrong, self.text, self._filename)
         names = schema_names(data)
         made = self._plan_for(tuple(names))
         text = [] if self._type is None else [self._type]
