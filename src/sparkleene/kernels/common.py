@@ -41,7 +41,6 @@ def has(mask: Any, label: Any) -> bool:
     return (mask >> np.uint64(label)) & _BIT != _NONE  # type: ignore[no-any-return]
 
 
-@compiled
 def stored_states(program: Program, moved: bool) -> Array:
     """Mark states with a predicated transition out of them and, if `moved`, those that move into such."""
     stored = np.zeros(program.states, np.bool_)
@@ -66,7 +65,6 @@ def stored_states(program: Program, moved: bool) -> Array:
     return stored
 
 
-@compiled
 def actions(program: Program, moved: bool) -> Actions:
     """Flatten the transitions of every symbol; `moved` as for stored_states."""
     symbols, labels = len(program.labels), len(program.off) - 1

@@ -354,7 +354,6 @@ def _stretch(
         i = j
 
 
-@compiled
 def move_order(program: Program) -> Array:
     """List per symbol the states that move, each after the state it moves to; -1 ends a list."""
     order = np.full((len(program.labels), program.states), -1, np.int64)

@@ -37,7 +37,6 @@ def shape(predicates: Predicates, pair: int) -> tuple[int, int] | None:
     return sum(op in (LT, LE, GT, GE) for op in ops), ops.count(NE)
 
 
-@compiled
 def parts(predicates: Predicates) -> Parts:
     """Take all pairs apart."""
     pairs = len(predicates.off) - 1
@@ -76,7 +75,6 @@ def parts(predicates: Predicates) -> Parts:
     return Parts(off, equal_off, equal, orders, column, sign, strict)
 
 
-@compiled
 def roles(program: Program, pairs: int) -> Array:
     """Say per pair and symbol whether an event can be the previous one (1), the new one (2), or both (3)."""
     into = np.zeros(program.states, np.uint64)

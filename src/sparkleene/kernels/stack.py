@@ -62,7 +62,7 @@ def prepare(program: Program, predicates: Predicates, events: Events, tied: bool
                 matrix[y, s, s] += s != waiting
         kinds = {int(p) for s, by, p in zip(program.src, label, program.pair, strict=True)
                  if s == waiting and mask >> int(by) & 1}  # fmt: skip
-        if len(kinds) > 1:
+        if len(kinds) > 1 and (events.symbol == y).any():
             return None
         if kinds:
             takes[y] = SOME if pair in kinds else ALL
@@ -79,47 +79,50 @@ def run(
     longest = 1
     for k in range(lo.size):
         longest = max(longest, hi[k] - lo[k])
-    key = np.empty(longest)
-    below = np.zeros(longest + 1)  # how many partial trends wait below a place, without rounding: no forks
+    # Place 0 holds a key that stays below all others. Unsigned places spare the check for negative ones.
+    key = np.empty(longest + 1)
+    key[0] = -np.inf
+    below = np.zeros(longest + 2)  # how many partial trends wait below a place, without rounding: no forks
+    unit, bottom = np.uint64(1), np.uint64(1)
     column = events.f[stack.column]
     symbol, takes, matrix = events.symbol, stack.takes, stack.matrix
     waiting, sign, strict = stack.waiting, stack.sign, stack.strict
     for k in range(lo.size):
         state = start
-        top = 0
+        top = bottom
         never = 0.0  # partial trends whose last event has no value: only a step without predicate takes them
         for i in range(lo[k], hi[k]):
-            y = symbol[i]
+            y = np.uint64(symbol[i])
             x = sign * column[i]
             taken = 0.0
             if takes[y] == SOME:
                 stays = top
                 if strict:
-                    while stays > 0 and key[stays - 1] > x:
-                        stays -= 1
+                    while key[stays - unit] > x:
+                        stays -= unit
                 else:
-                    while stays > 0 and key[stays - 1] >= x:
-                        stays -= 1
+                    while key[stays - unit] >= x and stays > bottom:
+                        stays -= unit
                 taken = below[top] - below[stays]
                 top = stays
             elif takes[y] == ALL:
                 taken = never + below[top]
                 never = 0.0
-                top = 0
+                top = bottom
             state = tuple_setitem(state, waiting, taken)
             after = state
             for s in range(n):
                 total = 0.0
                 for j in range(n):
-                    total += matrix[y, s, j] * state[j]
+                    total += matrix[y, np.uint64(s), np.uint64(j)] * state[j]
                 after = tuple_setitem(after, s, total)
             state = after
             fresh = state[waiting]
             if fresh != 0.0:
                 if x == x:
                     key[top] = x
-                    below[top + 1] = below[top] + fresh
-                    top += 1
+                    below[top + unit] = below[top] + fresh
+                    top += unit
                 else:
                     never += fresh
         for o in range(program.out_state.size):

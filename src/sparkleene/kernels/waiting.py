@@ -372,7 +372,6 @@ def _stretch(
         i = j
 
 
-@compiled
 def _order(move: Array, stored: Array) -> Array:
     """List per symbol the states that move, stored ones after the stored state they move to; -1 ends a list."""
     order = np.full(move.shape, -1, np.int64)
@@ -389,7 +388,6 @@ def _order(move: Array, stored: Array) -> Array:
     return order
 
 
-@compiled
 def _plan(program: Program, predicates: Predicates, stored: Array) -> Plan:
     """Say per state how its heap is ordered and where what leaves it goes."""
     states = program.states
