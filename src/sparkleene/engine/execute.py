@@ -12,7 +12,7 @@ import numpy as np
 
 from sparkleene.engine.compile import Compiled
 from sparkleene.engine.threads import Pool, shares
-from sparkleene.kernels import linear, stack, words
+from sparkleene.kernels import linear, ordered, stack, words
 from sparkleene.kernels.choose import choose
 from sparkleene.kernels.numbers import to_wide
 from sparkleene.kernels.program import Field, Program
@@ -23,6 +23,7 @@ Units = Callable[[], tuple[Array, Array]]
 SAFE_BITS = 960  # results below 2**960 cannot overflow a double on the way
 STRETCH = 1 << 16  # the shortest stretch worth a task of its own
 BLOCK = 1 << 14  # units of sliding windows handled together
+MOST = 64  # windows side by side in one stretch
 
 
 @dataclass(frozen=True)
@@ -51,8 +52,15 @@ def run(
         if waits is not None and not compiled.forks:
             _stack(compiled, program, waits, lo, hi, values, pool)
             return Results(values, lows)
-        kernel = _predicate_kernel(compiled, program)
-        _by_size(compiled, program, lo, hi, values, lows, kernel, pool)
+        name, kernel = choose(program, compiled.predicates)
+        if name == "ordered" and units is not None and not program.low_labels.size:
+            _side_by_side(compiled, program, lo, hi, values, pool)
+            return Results(values, lows)
+
+        def predicated(field: Field, lo: Array, hi: Array, out: Array, out_low: Array) -> None:
+            kernel(program, compiled.predicates, compiled.events, field, lo, hi, out, out_low)
+
+        _by_size(compiled, program, lo, hi, values, lows, predicated, pool)
         return Results(values, lows)
     table = words.prepare(program) if words.supports(program) else None
     if units is not None and lo.size > 1 and _slides(program, table, lo, hi):
@@ -127,15 +135,56 @@ def _by_size(
         lows[index] = out_low
 
 
-def _predicate_kernel(
-    compiled: Compiled, program: Program
-) -> Callable[[Field, Array, Array, Array, Array], None]:
-    chosen = choose(program, compiled.predicates)[1]
+def _side_by_side(
+    compiled: Compiled, program: Program, lo: Array, hi: Array, values: Array, pool: Pool
+) -> None:
+    """Run overlapping windows in the columns of one stretch: events are ranked and looked up once for all.
 
-    def kernel(field: Field, lo: Array, hi: Array, out: Array, out_low: Array) -> None:
-        chosen(program, compiled.predicates, compiled.events, field, lo, hi, out, out_low)
+    A stretch holds as many windows as overlap, but no more than keep it short enough for plain doubles.
+    """
+    safe = _bits(compiled, program, np.arange(2 * SAFE_BITS)) < SAFE_BITS
+    first = _groups(lo, hi, int(safe.sum()))
+    count = np.diff(np.append(first, lo.size))
+    stretch_hi = hi[np.append(first[1:], lo.size) - 1]
+    plain = _bits(compiled, program, stretch_hi - lo[first]) < SAFE_BITS
+    for short in (True, False):
+        dtype = np.float64 if short else np.complex128
+        for columns in np.unique(count[plain == short]).tolist():
+            index = np.flatnonzero((plain == short) & (count == columns))
+            windows = (first[index][:, None] + np.arange(columns)).ravel()
+            field = Field(np.ones(columns, dtype), np.zeros(columns, np.uint64))
+            out = np.zeros((windows.size, *values.shape[1:]), dtype)
+            some_lo, some_hi = lo[first[index]], stretch_hi[index]
+            begin, end = lo[windows], hi[windows]
 
-    return kernel
+            def task(part: slice) -> None:
+                off = np.arange(part.stop - part.start + 1) * columns  # noqa: B023
+                inner = slice(part.start * columns, part.stop * columns)  # noqa: B023
+                spans = ordered.Spans(off, begin[inner], end[inner], 1)  # noqa: B023
+                none = np.zeros((inner.stop - inner.start, program.classes, 0))
+                ordered.run(program, compiled.predicates, compiled.events, field,  # noqa: B023
+                            some_lo[part], some_hi[part], out[inner], none, spans)  # noqa: B023  # fmt: skip
+
+            pool.map(task, shares(some_hi - some_lo, pool.threads))
+            values[windows] = to_wide(out)
+
+
+def _groups(lo: Array, hi: Array, rows: int) -> Array:
+    """Return the first windows of groups whose windows overlap their first one, each a power of two of them.
+
+    A group of windows shorter than `rows` is no longer than that in all.
+    """
+    ends = np.searchsorted(lo, hi, "left").tolist()
+    starts, stops = lo.tolist(), hi.tolist()
+    first, at = [], 0
+    while at < len(starts):
+        first.append(at)
+        most = min(max(ends[at], at + 1), at + MOST)
+        size = 1 << ((most - at).bit_length() - 1)
+        while size > 1 and stops[at] - starts[at] < rows <= stops[at + size - 1] - starts[at]:
+            size //= 2
+        at += size
+    return np.array(first, np.int64)
 
 
 def _stack(

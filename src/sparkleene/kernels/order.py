@@ -71,34 +71,41 @@ def sort_segments(tick: Array, rows: Array, bounds: Array) -> None:
 def unions(tick: Array, mask: Array, bounds: Array, cut: bool) -> Array:
     """Return the distinct label sets of ticks with several rows; with `cut` also those of parts of ticks.
 
-    Windows of so many rows may begin or end in the midst of a tick.
+    Windows of so many rows may begin or end in the midst of a tick. The sets of the parts that end in a row
+    grow as the parts begin earlier, so there are no more of them than labels.
     """
     found = np.empty(1024, mask.dtype)
     count = 0
+    ends = np.empty(65, mask.dtype)  # the sets of the parts that end here, ascending
     for g in range(bounds.size - 1):
-        i = bounds[g]
-        while i < bounds[g + 1]:
-            end = i + 1
-            while end < bounds[g + 1] and tick[end] == tick[i]:
-                end += 1
-            for first in range(i, end - 1 if cut else i + 1):
-                union = mask[first]
-                for j in range(first + 1, end):
-                    union |= mask[j]
-                    if not cut and j < end - 1:
-                        continue
-                    known = False
-                    for k in range(max(0, count - 64), count):
-                        known |= found[k] == union
-                    if known:
-                        continue
-                    if count == found.size:
-                        kept = np.unique(found)
-                        found = np.empty(2 * found.size, mask.dtype)
-                        for k in range(kept.size):
-                            found[k] = kept[k]
-                        count = kept.size
-                    found[count] = union
-                    count += 1
-            i = end
+        sets = 0
+        for i in range(bounds[g], bounds[g + 1]):
+            if i == bounds[g] or tick[i] != tick[i - 1]:
+                sets = 0
+            kept = 1
+            last = mask[i]
+            for k in range(sets):
+                union = ends[k] | mask[i]
+                if union != last:
+                    ends[kept - 1], last = last, union
+                    kept += 1
+            ends[kept - 1] = last
+            sets = kept
+            whole = i + 1 == bounds[g + 1] or tick[i + 1] != tick[i]
+            if not cut and not whole:
+                continue
+            for k in range(0 if cut else sets - 1, sets):
+                known = False
+                for j in range(max(0, count - 64), count):
+                    known |= found[j] == ends[k]
+                if known:
+                    continue
+                if count == found.size:
+                    distinct = np.unique(found)
+                    found = np.empty(2 * found.size, mask.dtype)
+                    for j in range(distinct.size):
+                        found[j] = distinct[j]
+                    count = distinct.size
+                found[count] = ends[k]
+                count += 1
     return np.unique(found[:count])

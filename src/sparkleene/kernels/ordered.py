@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from .common import Actions, actions, blank, clear, compiled, give, pick_up, put, start, table, tick_symbol
+from .common import Actions, actions, blank, clear, compiled, pick_up, put, table, tick_symbol
 from .numbers import add, nonzero
 from .program import ANY, Array, Events, Field, Predicates, Program
 from .ranks import Parts, Work, parts, roles, shape, sort_elements, work
@@ -227,6 +227,43 @@ def _move(trees: Trees, s: int, t: int, stored: Array, mod: Array) -> None:
         trees.first[t] = head
 
 
+class Spans(NamedTuple):
+    """The windows of stretches: those of stretch k are off[k]:off[k+1], each with its own columns of values.
+
+    In the columns of a window trends start from row `begin` on, and are read at row `end`. Events are ranked and
+    looked up once for all of them; only the arithmetic is done for each.
+    """
+
+    off: Array  # int64[stretches + 1]
+    begin: Array  # int64[windows], ascending in a stretch
+    end: Array  # int64[windows], ascending in a stretch
+    columns: int  # of a window
+
+
+@compiled
+def capture(
+    program: Program,
+    tot: Array,
+    tot_low: Array,
+    out: Array,
+    out_low: Array,
+    window: int,
+    column: int,
+    each: int,
+    mod: Array,
+) -> None:
+    """Add the results in some columns to those of a window."""
+    columns = len(mod)
+    for o in range(len(program.out_state)):
+        s, kind = program.out_state[o], program.out_class[o]
+        for a in range(tot.shape[1] // columns):
+            for c in range(each):
+                x = tot[s, a * columns + column + c]
+                out[window, kind, a * each + c] = add(out[window, kind, a * each + c], x, mod[column + c])
+        for m in range(tot_low.shape[1]):
+            out_low[window, kind, m] = min(out_low[window, kind, m], tot_low[s, m])
+
+
 @compiled
 def _stretch(
     program: Program,
@@ -243,8 +280,13 @@ def _stretch(
     new_at: Array,
     lo: int,
     hi: int,
+    one: Array,
+    spans: Spans,
+    item: int,
+    out: Array,
+    out_low: Array,
 ) -> None:
-    """Process one stretch."""
+    """Process one stretch, and the windows in it."""
     tick, symbol, sums, lows = events.tick, events.symbol, events.sums, events.lows
     a_off, a_label, a_src, a_dst, a_pair, a_last, stored = act
     slot, base, tree, tree_low, rank, segment = trees[:6]
@@ -254,8 +296,18 @@ def _stretch(
     buf, buf_low = np.zeros(width, tot.dtype), np.full(low_width, np.inf)
     labels, sum_labels, low_labels = program.labels, program.sum_labels, program.low_labels
     entries = 0
+    first_window = opened = closed = spans.off[item]
+    last_window = spans.off[item + 1]
+    each = spans.columns
     i = lo
     while i < hi:
+        while closed < opened and spans.end[closed] <= i:
+            capture(program, tot, tot_low, out, out_low, closed, (closed - first_window) * each, each, mod)
+            closed += 1
+        while opened < last_window and spans.begin[opened] <= i:
+            for c in range((opened - first_window) * each, (opened - first_window + 1) * each):
+                tot[0, c] = one[c]  # from here on trends may start in this window
+            opened += 1
         j = i + 1
         while j < hi and tick[j] == tick[i]:
             j += 1
@@ -352,6 +404,9 @@ def _stretch(
                     first[d] = entries
                     entries += 1
         i = j
+    while closed < last_window:
+        capture(program, tot, tot_low, out, out_low, closed, (closed - first_window) * each, each, mod)
+        closed += 1
 
 
 def move_order(program: Program) -> Array:
@@ -402,6 +457,7 @@ def _items(
     new_at: Array,
     lo: Array,
     hi: Array,
+    spans: Spans,
     out: Array,
     out_low: Array,
 ) -> None:
@@ -435,7 +491,8 @@ def _items(
             clear(trees.tree, trees.tree_low, cell)
         for s in range(states):
             trees.first[s] = -1
-        start(tot, tot_low, field.one)
+        for s in range(states):
+            clear(tot, tot_low, s)
         _stretch(
             program,
             act,
@@ -451,8 +508,12 @@ def _items(
             new_at,
             lo[k],
             hi[k],
+            field.one,
+            spans,
+            k,
+            out,
+            out_low,
         )
-        give(program, tot, tot_low, out, out_low, k, field.mod)
 
 
 def run(
@@ -464,8 +525,11 @@ def run(
     hi: Array,
     out: Array,
     out_low: Array,
+    spans: Spans | None = None,
 ) -> None:
-    """Run a program over stretches of events."""
+    """Run a program over stretches of events; with `spans` a stretch holds several windows, side by side."""
+    if spans is None:
+        spans = Spans(np.arange(len(lo) + 1), lo, hi, len(field.one))
     one, states = field.one, program.states
     width, lows = (1 + len(program.sum_labels)) * len(one), len(program.low_labels)
     act, part = actions(program, False), parts(predicates)
@@ -512,6 +576,7 @@ def run(
         new_at,
         lo,
         hi,
+        spans,
         out,
         out_low,
     )
