@@ -8,7 +8,7 @@ from fractions import Fraction
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Literal
 
-from sparkleene.errors import Diagnostic, QueryError
+from sparkleene.errors import DataError, Diagnostic, QueryError, suggest
 from sparkleene.language import parse, parse_expression, to_text
 from sparkleene.language.bind import bind
 from sparkleene.plan.plan import Plan, plan
@@ -88,6 +88,20 @@ class Query:
             wanted.add(self._tiebreak)
         return sorted(wanted)
 
+    def _check_type(self, names: Collection[str]) -> None:
+        """Raise if there is no column of event types, with the ways to do without."""
+        if self._types is None and self._type is not None and self._type not in names:
+            message = f"the data has no column '{self._type}' for event types"
+            notes = (f"its columns are {', '.join(names)}",)
+            help = (
+                suggest(self._type, names)
+                or "pass type= with its name, type=None if all rows are of one type,"
+            )
+            help = help if help.endswith("?") else f"{help} or types= to define types by conditions"
+            raise DataError(
+                Diagnostic("missing-column", message, notes=notes, help=help), self.text, self._filename
+            )
+
     def run(self, data: Any, *, threads: int | None = None) -> Any:
         """Evaluate the query over a table and return the result as the same kind of data.
 
@@ -98,6 +112,7 @@ class Query:
         from sparkleene.engine.tables import read, schema_names
 
         names = schema_names(data)
+        self._check_type(names)
         made = self._plan_for(tuple(names))
         text = [] if self._type is None else [self._type]
         table, back = read(data, self._needed(made, names), text)
@@ -123,6 +138,7 @@ class Query:
             wrong = Diagnostic("bad-option", f"limit is {limit}", help="give a count, or None for all")
             raise QueryError(wrong, self.text, self._filename)
         names = schema_names(data)
+        self._check_type(names)
         made = self._plan_for(tuple(names))
         text = [] if self._type is None else [self._type]
         table, back = read(data, self._needed(made, names), text)

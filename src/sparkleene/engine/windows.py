@@ -13,7 +13,6 @@ import pyarrow as pa
 from sparkleene.engine.columns import Time
 from sparkleene.engine.fields import Place
 from sparkleene.engine.stream import Stream
-from sparkleene.kernels import order
 from sparkleene.kernels import windows as kernel
 
 Array = np.ndarray[Any, Any]
@@ -83,7 +82,7 @@ def sliding(
         return [time.to_array(starts), time.to_array([start + size for start in starts])]
 
     # Panes of so many rows would part simultaneous rows.
-    composes = span > step and not (events and order.ties(stream.tick, stream.bounds))
+    composes = span > step and not (events and stream.tied)
     return Windows(segment, key, lo, hi, units if composes else None, columns)
 
 

@@ -275,7 +275,9 @@ class _Explainer:
             case "skip-till-next-match", True:
                 return f"events not yet extended, stored {which}"
             case "contiguous", True:
-                return f"events of the last tick, stored {which}"
+                return (
+                    f"one aggregate; what {which.removeprefix('for ')} asks of neighbouring rows is a label"
+                )
             case "skip-till-any-match", False:
                 return "one aggregate: no predicate on what comes after"
             case "skip-till-next-match", False:
@@ -330,7 +332,7 @@ class _Explainer:
         if self.bound.window is None:
             yield f"one column per sub-stream, of q = {self.q} entries"
         elif not self.plan.composes:
-            yield "one column per window: every window of a sub-stream runs by itself"
+            yield "one column per window; windows that overlap run side by side"
         elif self.overlap == 1:
             yield f"one column per window, of q = {self.q} entries"
         else:
@@ -405,7 +407,7 @@ class _Explainer:
             bound = max((_bound(pair, self.bound.semantics) for pair in pairs), key=BOUNDS.index)
         if self.fallback:
             bound = BOUNDS[-1]
-        stored = "" if not pairs else "stored events + "
+        stored = "stored events + " if self.plan.stored else ""
         if self.overlap == 1:
             each, open_ = "", "q" if self.bound.window is None else "q x open windows"
         elif self.plan.composes:

@@ -37,6 +37,8 @@ class Plan:
     @cached_property
     def stored(self) -> frozenset[int]:
         """The states whose events are kept one by one, because some predicate asks for them."""
+        if self.machine.semantics == "contiguous":  # predicates on neighbouring rows become labels
+            return frozenset()
         return frozenset(s for s, by, _ in self.machine.transitions if self.pair_of(s, by) >= 0)
 
     @cached_property
@@ -55,8 +57,11 @@ class Plan:
 
     @property
     def composes(self) -> bool:
-        """Whether the effect of a stretch of time is one small matrix (no adjacent predicate)."""
-        return not self.pairs
+        """Whether the effect of a stretch of time is one small matrix.
+
+        So it is without adjacent predicates, and under contiguous semantics, where they become labels.
+        """
+        return not self.pairs or self.machine.semantics == "contiguous"
 
     @cached_property
     def pane(self) -> Fraction | None:

@@ -11,7 +11,7 @@ from sparkleene.language.ast import Semantics
 from sparkleene.language.bound import Adjacent, Call, Field, Literal_, Term
 
 Algorithm = Literal[
-    "hash", "tree", "two trees", "hash of trees", "divide and conquer", "heap", "last tick", "scan"
+    "hash", "tree", "two trees", "hash of trees", "divide and conquer", "heap", "label", "scan"
 ]
 
 _FLIP: dict[str, Operator] = {"=": "=", "!=": "!=", "<": ">", "<=": ">=", ">": "<", ">=": "<="}
@@ -42,7 +42,7 @@ class Pair:
         unequal = sum(c.op == "!=" for c in self.comparisons)
         ordered = len(self.comparisons) - equal - unequal
         if semantics == "contiguous":
-            return "last tick"
+            return "label"
         if self.general or ordered + unequal > 2:
             return "scan"
         if semantics == "skip-till-next-match":
@@ -63,7 +63,7 @@ COMPLEXITY: dict[Algorithm, str] = {
     "hash of trees": "O(n log n)",
     "divide and conquer": "O(n log^2 n)",
     "heap": "O(n log n), each event leaves once",
-    "last tick": "O(n)",
+    "label": "O(n)",
     "scan": "O(n^2), a compiled scan of the stored events",
 }
 
