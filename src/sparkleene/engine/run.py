@@ -100,7 +100,10 @@ def _triggered(compiled: Compiled, rows: Stream, time: Time, size: Fraction, thr
         if final & set(program.dst[program.off[label] : program.off[label + 1]].tolist()):
             enders |= 1 << label
     starts, _ = ticks(rows.tick, rows.bounds)
-    chosen = np.flatnonzero(rows.mask & rows.mask.dtype.type(enders))
+    ends_one = (
+        program.labels & np.uint64(enders) != 0
+    )  # by symbol, for labels of predicates are not in the mask
+    chosen = np.flatnonzero(ends_one[compiled.events.symbol])
     number = np.unique(np.searchsorted(starts, chosen, "right") - 1)
     segment = np.searchsorted(rows.bounds, starts[number], "right") - 1
     subs = len(rows.bounds) - 1

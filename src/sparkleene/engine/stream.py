@@ -21,6 +21,7 @@ from sparkleene.language.bound import Field
 from sparkleene.plan.plan import Plan
 
 Array = np.ndarray[Any, Any]
+MANY = 1 << 29  # entries of rows in sub-streams that memory can be asked to hold
 
 
 @dataclass(frozen=True)
@@ -283,6 +284,11 @@ def _expand(left: Array, right: Array) -> tuple[Array, Array]:
     """Join two columns on equality: return the indices of all matching pairs; `right` is ascending."""
     begin = np.searchsorted(right, left, "left")
     count = np.searchsorted(right, left, "right") - begin
+    if int(count.sum()) > MANY:
+        message = f"rows belong to {int(count.sum()):.3g} sub-streams in all, too many to spread them out"
+        note = "an event that no key binds is in the sub-stream of every value beside it"
+        help = "bind more labels with a key that all events have, such as [user], so that rows stay apart"
+        raise DataError(Diagnostic("too-many-sub-streams", message, notes=(note,), help=help))
     index = np.repeat(np.arange(len(left)), count)
     offset = np.arange(len(index)) - np.repeat(np.cumsum(count) - count, count)
     return index, np.repeat(begin, count) + offset
