@@ -9,6 +9,7 @@ import math
 from collections.abc import Callable
 from fractions import Fraction
 from typing import Any
+from unittest.mock import patch
 
 import pyarrow as pa
 import pytest
@@ -18,6 +19,7 @@ from tests.conformance import strategies
 from tests.conformance.strategies import KINDS, SEMANTICS, WINDOWS, Case
 
 import sparkleene as sk
+from sparkleene.engine import execute
 
 Rows = list[dict[str, Any]]
 EXAMPLES = 150
@@ -49,6 +51,12 @@ def compiled(case: Case) -> sk.Query:
 def in_process(case: Case) -> Rows:
     """Run the in-process engine."""
     return compiled(case).run(table(case)).to_pylist()  # type: ignore[no-any-return]
+
+
+def by_words(case: Case) -> Rows:
+    """Run the in-process engine with the kernels for large inputs."""
+    with patch.object(execute, "WORTH", 0):
+        return in_process(case)
 
 
 ENGINES: list[Callable[[Case], Rows]] = [in_process]
@@ -90,6 +98,13 @@ def test_semantics(
     run: Callable[[Case], Rows], semantics: str, negation: bool, adjacent: bool, data: st.DataObject
 ) -> None:
     check(data.draw(strategies.case(semantics=semantics, negation=negation, adjacent=adjacent)), run)
+
+
+@pytest.mark.parametrize("semantics", SEMANTICS)
+@given(data=st.data())
+@settings(max_examples=EXAMPLES)
+def test_words(semantics: str, data: st.DataObject) -> None:
+    check(data.draw(strategies.case(semantics=semantics, adjacent=False)), by_words)
 
 
 @pytest.mark.parametrize("run", ENGINES, ids=lambda run: run.__name__)

@@ -182,13 +182,14 @@ def test_integers_and_doubles_as_times(drawn: Case) -> None:
 def wide() -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(execute, "SAFE_BITS", 0)
+        patch.setattr(execute, "WORTH", 0)
         yield
 
 
 @contextmanager
 def without_words() -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(words, "MAX_STATES", 0)
+        patch.setattr(execute, "WORTH", 1 << 60)
         yield
 
 
@@ -197,6 +198,7 @@ def composed() -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(execute, "_slides", lambda *_: True)
         patch.setattr(execute, "BLOCK", 1)
+        patch.setattr(execute, "WORTH", 0)
         yield
 
 
@@ -213,6 +215,7 @@ def cut() -> Iterator[None]:
     prepare = words.prepare
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(execute, "STRETCH", 3)
+        patch.setattr(execute, "WORTH", 0)
         patch.setattr(words, "prepare", lambda program: prepare(program)._replace(chunk=2))
         patch.setattr(execute, "_slides", lambda *_: False)
         yield

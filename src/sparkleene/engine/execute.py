@@ -24,6 +24,7 @@ SAFE_BITS = 960  # results below 2**960 cannot overflow a double on the way
 STRETCH = 1 << 16  # the shortest stretch worth a task of its own
 BLOCK = 1 << 14  # units of sliding windows handled together
 MOST = 64  # windows side by side in one stretch
+WORTH = 50_000  # rows from which on a kernel of its own for so many states pays
 
 
 @dataclass(frozen=True)
@@ -62,7 +63,8 @@ def run(
 
         _by_size(compiled, program, lo, hi, values, lows, predicated, pool)
         return Results(values, lows)
-    table = words.prepare(program) if words.supports(program) else None
+    worth = len(compiled.events.tick) >= WORTH and words.supports(program)
+    table = words.prepare(program) if worth else None
     if units is not None and lo.size > 1 and _slides(program, table, lo, hi):
         _slide(compiled, program, table, lo, hi, units, values, lows, pool)
     elif table is not None:

@@ -96,7 +96,7 @@ def actions(program: Program, moved: bool) -> Actions:
 
 @compiled
 def symbol_of(labels: Array, mask: Any) -> int:
-    """Find the symbol of a mask."""
+    """Find the symbol of a mask; where it is not there, ticks move nothing and any will do."""
     a, b = 0, len(labels) - 1
     while a < b:
         m = (a + b) >> 1

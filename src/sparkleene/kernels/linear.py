@@ -10,23 +10,11 @@ from __future__ import annotations
 import numba as nb
 import numpy as np
 
+from sparkleene.kernels.common import symbol_of
 from sparkleene.kernels.numbers import add, mul, nonzero, null, times
 from sparkleene.kernels.program import Array, Events, Field, Program
 
 jit = nb.njit(nogil=True, cache=True, error_model="numpy")
-
-
-@jit
-def symbol_of(labels: Array, union: int) -> int:
-    """Find the symbol of a set of labels; where it is not there, ticks move nothing and any will do."""
-    low, high = 0, labels.size
-    while low < high:
-        middle = (low + high) >> 1
-        if labels[middle] < union:
-            low = middle + 1
-        else:
-            high = middle
-    return min(low, labels.size - 1)
 
 
 @jit

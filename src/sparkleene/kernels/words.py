@@ -13,7 +13,8 @@ import numba as nb
 import numpy as np
 from numba.cpython.unsafe.tuple import tuple_setitem
 
-from sparkleene.kernels.linear import copy, symbol_of
+from sparkleene.kernels.common import symbol_of
+from sparkleene.kernels.linear import copy
 from sparkleene.kernels.numbers import add, mul
 from sparkleene.kernels.program import Array, Events, Program
 
@@ -72,8 +73,8 @@ def supports(program: Program) -> bool:
 
 def prepare(program: Program) -> Words:
     """Multiply out the matrices of all words."""
-    bits = max(1, int(program.labels.size - 1).bit_length())
-    length = max(1, (TABLE.bit_length() - 1) // bits)
+    bits = 2 if program.labels.size <= 4 else 4 if program.labels.size <= 16 else 6  # few kernels to compile
+    length = (TABLE.bit_length() - 1) // bits
     kept, added = steps(program)
     growth = float(np.log2(1.0 + added.sum(1).max(initial=1.0)))
     zeros = ((0,) * program.states, (0,) * bits, (0,) * length)
