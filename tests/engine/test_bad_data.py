@@ -176,7 +176,6 @@ def test_tie_break_without_values() -> None:
 def test_values_without_an_exact_form() -> None:
     text = "RETURN SUM(A.x) PATTERN A+"
     assert code(text, table("AA", x=[math.inf, 1.0]), numbers="exact") == "not-exact"
-    assert code(text, table("AA", x=[1e300, 1e-300]), numbers="exact") == "not-exact"
     assert code(text, table("AA", x=[FIRST, 1]), numbers="exact") == "not-exact"
 
 
@@ -467,3 +466,8 @@ def test_types_that_are_numbers() -> None:
 def test_time_and_type_are_attributes_too() -> None:
     text = "RETURN MAX(A.time) AS m, MIN(type) AS t PATTERN A+ WHERE A.time > 1 AND A.time + 1 = NEXT(A).time"
     assert run(text, table("AAA")) == [{"m": 3, "t": "A"}]
+
+
+@pytest.mark.parametrize("offset", ["1", math.nan, math.inf, [1]])
+def test_offsets_that_are_none(offset: Any) -> None:
+    assert code(A, table("AA"), offset=offset) == "bad-option"

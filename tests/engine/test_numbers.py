@@ -351,3 +351,10 @@ def test_the_dynamic_programming_itself() -> None:
     for semantics, count in counts.items():
         assert aggregates("(SEQ(A+, B))+", semantics, events, free)[0] == count
     assert aggregates("A+", "skip-till-any-match", events, free)[0] == 2**4 - 1
+
+
+def test_exact_sums_of_doubles_of_all_sizes() -> None:
+    values = [0.1, 0.2, -0.3, 12.75, 0.001, 1e300, -1e-300]
+    data = pa.table({"time": range(len(values)), "x": values})
+    result = sk.query("RETURN SUM(A.x) PATTERN A", type=None, numbers="exact").run(data)
+    assert Fraction(result["sum_A_x"][0].as_py()) == sum(map(Fraction, values))

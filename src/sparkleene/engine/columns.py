@@ -46,6 +46,7 @@ __all__ = [
 ]
 
 Floats = np.ndarray[Any, np.dtype[np.float64]]
+Integers = np.ndarray[Any, np.dtype[np.int64]]
 Masks = np.ndarray[Any, Any]
 
 NULL = -(2**63)
@@ -226,11 +227,13 @@ def sum_values(table: pa.Table, path: Path, source: str = "", filename: str = "q
 
 def exact_values(
     table: pa.Table, path: Path, source: str = "", filename: str = "query"
-) -> tuple[np.ndarray[Any, np.dtype[np.int64]], Fraction]:
-    """Return integers and a scale whose product is each value exactly; the least int64 is NULL.
+) -> tuple[tuple[Integers, Fraction], ...]:
+    """Return integers and scales: a value is the sum of its integers times their scales; the least int64 is NULL.
+
+    One part is enough for most columns; doubles of very different sizes take a few.
 
     >>> exact_values(pa.table({"x": [0.5, 3.0, None]}), ("x",))
-    (array([                   1,                    6, -9223372036854775808]), Fraction(1, 2))
+    ((array([                   1,                    6, -9223372036854775808]), Fraction(1, 2)),)
     """
     place = Place(source, filename)
     column = _number(table, path, place, "a sum")
@@ -241,16 +244,16 @@ def exact_values(
     else:
         ends = bounds(column)
         filled = as_numpy(pc.fill_null(column, NULL))
-        result = None if ends is not None and ends[0] == NULL else (filled, Fraction(1))
+        result = None if ends is not None and ends[0] == NULL else ((filled, Fraction(1)),)
     if result is None:
-        message = f"the values of '{'.'.join(path)}' do not fit 64-bit integers with one scale"
+        message = f"the values of '{'.'.join(path)}' have no exact form in a few 64-bit integers"
         help = "use double mode, or round the column in the data"
         raise place.error("not-exact", message, help=help, notes=[told(path, find(table, path, place))])
     return result
 
 
-def _exact_floats(values: Floats) -> tuple[np.ndarray[Any, np.dtype[np.int64]], Fraction] | None:
-    """Return floats as integers times a power of two, or None where 63 bits do not do."""
+def _exact_floats(values: Floats) -> tuple[tuple[Integers, Fraction], ...] | None:
+    """Return floats as integers times powers of two, or None where there are infinite ones or too many sizes."""
     null = np.isnan(values)
     if np.isinf(values).any():
         return None
@@ -260,15 +263,24 @@ def _exact_floats(values: Floats) -> tuple[np.ndarray[Any, np.dtype[np.int64]], 
     zeros = np.where(whole == 0, 0, np.frexp(least.astype(np.float64))[1] - 1)
     some = whole != 0
     low = int((exponent - 53 + zeros)[some].min()) if some.any() else 0
-    if some.any() and int(exponent[some].max()) - low > 62:
-        return None
+    odd = whole >> zeros.astype(np.int64)
     shift = np.where(some, exponent - 53 + zeros - low, 0).astype(np.int64)
-    result = (whole >> zeros.astype(np.int64)) << shift
-    result[null] = NULL
-    return result, Fraction(2) ** low
+    if not some.any() or int(exponent[some].max()) - low <= 62:
+        return ((np.where(null, NULL, odd << shift), Fraction(2) ** low),)
+    size = shift // 9  # 53 bits moved by up to 8 fit
+    sizes = np.unique(size[some]).tolist()
+    if len(sizes) > 64:
+        return None
+    return tuple(
+        (
+            np.where(null, NULL, np.where(some & (size == k), odd << (shift - 9 * k).clip(0, 8), 0)),
+            Fraction(2) ** (low + 9 * k),
+        )
+        for k in sizes
+    )
 
 
-def _exact_decimals(column: Any) -> tuple[np.ndarray[Any, np.dtype[np.int64]], Fraction] | None:
+def _exact_decimals(column: Any) -> tuple[tuple[Integers, Fraction], ...] | None:
     """Return decimals without their point, or None where one is beyond int64."""
     scale = column.type.scale
     whole = column.type.precision
@@ -285,7 +297,7 @@ def _exact_decimals(column: Any) -> tuple[np.ndarray[Any, np.dtype[np.int64]], F
             return None
         low[null] = NULL
         parts.append(low)
-    return np.concatenate([np.zeros(0, np.int64), *parts]), Fraction(10) ** -scale
+    return ((np.concatenate([np.zeros(0, np.int64), *parts]), Fraction(10) ** -scale),)
 
 
 def low_values(

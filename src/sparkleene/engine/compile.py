@@ -40,6 +40,9 @@ class Total:
     present: bool  # count the events that have the attribute instead of adding it up
 
 
+Parts = tuple[tuple[int, Fraction], ...]
+
+
 @dataclass(frozen=True)
 class Compiled:
     """Everything a kernel is given, and how to read its results."""
@@ -48,8 +51,7 @@ class Compiled:
     momentary: Program | None  # tells which trends end at the last tick, for windows per trigger
     predicates: Predicates
     events: Events
-    totals: tuple[Total, ...]
-    scales: tuple[Fraction, ...]  # of the exact values of the totals
+    totals: tuple[Parts, ...]  # the columns that make up each total, with their scales
     lows: tuple[Callable[[Array], pa.Array], ...]  # from low keys back to values
     outputs: tuple[tuple[Output, tuple[int, ...]], ...]  # with the totals or the low that each is made of
     largest: float  # of the absolute attribute values
@@ -78,7 +80,7 @@ def compile(
             made_of = (totals.setdefault(Total(output.labels, (), True), len(totals)),)
         outputs.append((output, made_of))
 
-    values, scales, largest = _sums(tuple(totals), table, stream, exact, source, filename)
+    values, owner, parts, largest = _sums(tuple(totals), table, stream, exact, source, filename)
     back: list[Callable[[Array], pa.Array]] = []
     lows = np.empty((len(low_index), len(stream.tick)))
     for i, (_, path, maximum) in enumerate(low_index):
@@ -99,7 +101,8 @@ def compile(
         mask, observed = _observe(plan, predicates, f, g, stream.mask, threads), True
         f = g = np.zeros((0, len(stream.tick)))
     labels, symbol = _symbols(plan, stream, mask, tied, observed)
-    sum_labels = np.array([_bits(plan, total.labels, observed) for total in totals], np.uint64)
+    every = tuple(totals)
+    sum_labels = np.array([_bits(plan, every[i].labels, observed) for i in owner], np.uint64)
     low_labels = np.array([_bits(plan, of, observed) for of, _, _ in low_index], np.uint64)
     program = _program(plan, plan.machine, labels, sum_labels, low_labels, observed)
     momentary = None
@@ -114,8 +117,7 @@ def compile(
         Events(
             stream.tick, frozen(symbol), frozen(values), frozen(lows), left, left if f is g else frozen(g)
         ),
-        tuple(totals),
-        scales,
+        parts,
         tuple(back),
         tuple(outputs),
         largest,
@@ -135,30 +137,35 @@ def _bits(plan: Plan, labels: frozenset[int], observed: bool) -> int:
 
 def _sums(
     totals: tuple[Total, ...], table: pa.Table, stream: Stream, exact: bool, source: str, filename: str
-) -> tuple[Array, tuple[Fraction, ...], float]:
-    """Return the values that the totals add up, per total; in exact mode as integers with a scale."""
+) -> tuple[Array, tuple[int, ...], tuple[Parts, ...], float]:
+    """Return the columns that the kernels add up, the total that each is of, and the parts of each total.
+
+    In exact mode columns are integers, and a total may have several, each with a scale.
+    """
     dtype = np.int64 if exact else np.float64
-    values = np.ones((len(totals), len(stream.tick)), dtype)
-    scales = [Fraction(1)] * len(totals)
+    null: Any = columns.NULL if exact else np.nan
+    found: list[Array] = []
+    owner: list[int] = []
+    parts: list[Parts] = []
     largest = 1.0
-    column: Array
     for i, total in enumerate(totals):
         if not total.path:
-            continue
-        if exact:
-            column, scales[i] = columns.exact_values(table, total.path, source, filename)
-            absent = column == columns.NULL
+            some = [(np.ones(table.num_rows, dtype), Fraction(1))]
+        elif exact:
+            some = list(columns.exact_values(table, total.path, source, filename))
         else:
-            column = columns.sum_values(table, total.path, source, filename)
-            absent = np.isnan(column)
-        if total.present:
-            scales[i] = Fraction(1)
-            null: Any = columns.NULL if exact else np.nan
-            column = np.where(absent, null, dtype(1))
-        elif not absent.all():
-            largest = max(largest, float(np.abs(column[~absent].astype(np.float64)).max()))
-        values[i] = stream.take(column)
-    return values, tuple(scales), largest
+            some = [(columns.sum_values(table, total.path, source, filename), Fraction(1))]
+        if total.present and total.path:
+            absent = some[0][0] == null if exact else np.isnan(some[0][0])
+            some = [(np.where(absent, null, dtype(1)), Fraction(1))]
+        parts.append(tuple((len(found) + k, scale) for k, (_, scale) in enumerate(some)))
+        for column, _ in some:
+            there = column != null if exact else ~np.isnan(column)
+            largest = max(largest, float(np.abs(column[there].astype(np.float64)).max(initial=1.0)))
+            found.append(stream.take(column))
+            owner.append(i)
+    values = np.stack(found) if found else np.zeros((0, len(stream.tick)), dtype)
+    return values, tuple(owner), tuple(parts), largest
 
 
 def _observe(plan: Plan, predicates: Predicates, f: Array, g: Array, mask: Array, threads: int) -> Array:

@@ -11,7 +11,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from sparkleene.engine.compile import Compiled
+from sparkleene.engine.compile import Compiled, Parts
 from sparkleene.engine.execute import Results
 from sparkleene.engine.stream import Stream
 from sparkleene.engine.windows import Windows
@@ -59,7 +59,7 @@ def finish(
         elif exact is None:
             columns[output.name] = _double(output.function, output.log, out, made_of)
         else:
-            columns[output.name] = _exact(output.function, output.log, exact, made_of, compiled.scales)
+            columns[output.name] = _exact(output.function, output.log, exact, made_of, compiled.totals)
     return pa.table(columns)
 
 
@@ -136,26 +136,21 @@ def _pairs(classes: list[list[int]]) -> list[int]:
 
 
 def _exact(
-    function: str,
-    log: int | None,
-    rows: list[list[int]],
-    made_of: tuple[int, ...],
-    scales: tuple[Fraction, ...],
+    function: str, log: int | None, rows: list[list[int]], made_of: tuple[int, ...], totals: tuple[Parts, ...]
 ) -> pa.Array:
-    first = 1 + made_of[0] if made_of else 0
+    def total(row: list[int], which: int) -> Fraction:
+        return sum((row[1 + column] * scale for column, scale in totals[which]), Fraction(0))
+
+    counts = [int(total(row, made_of[-1])) if made_of else row[0] for row in rows]
     if log is not None:
         per = 1.0 if log == 2 else math.log10(2)
-        return pa.array([_log2(row[first]) * per if row[first] else None for row in rows], pa.float64())
+        return pa.array([_log2(count) * per if count else None for count in counts], pa.float64())
     if function == "count":
-        return pa.array([_digits(row[first]) for row in rows], pa.string())
-    scale = scales[made_of[0]]
-    present = [row[1 + made_of[1]] for row in rows]
+        return pa.array([_digits(count) for count in counts], pa.string())
+    sums = [total(row, made_of[0]) if count else None for row, count in zip(rows, counts, strict=True)]
     if function == "sum":
-        texts = [decimal(row[first] * scale) if n else None for row, n in zip(rows, present, strict=True)]
-        return pa.array(texts, pa.string())
-    means = [
-        float(Fraction(row[first]) * scale / n) if n else None for row, n in zip(rows, present, strict=True)
-    ]
+        return pa.array([None if value is None else decimal(value) for value in sums], pa.string())
+    means = [None if value is None else float(value / n) for value, n in zip(sums, counts, strict=True)]
     return pa.array(means, pa.float64())
 
 
