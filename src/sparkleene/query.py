@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Collection, Mapping
 from datetime import timedelta
 from fractions import Fraction
@@ -42,6 +43,10 @@ class Query:
                 text,
                 filename,
             )
+        number = isinstance(offset, int | float | Fraction) and math.isfinite(offset)
+        if offset is not None and not number and not isinstance(offset, timedelta):
+            wrong = Diagnostic("bad-option", f"offset is {offset!r}", help="pass a number or a timedelta")
+            raise QueryError(wrong, text, filename)
         self.text = text
         self._filename = filename
         self._time, self._type, self._tiebreak = time, type, tiebreak
