@@ -65,9 +65,8 @@ def integers(
     for tier in np.unique(tiers).tolist():
         index = np.flatnonzero(tiers == tier)
         moduli = primes(int(needed[index].max()))
-        step = max(
-            1, (1 << 24) // (len(moduli) * (1 + compiled.program.sum_labels.size) * compiled.program.classes)
-        )
+        width = (1 + compiled.program.sum_labels.size) * compiled.program.classes
+        step = max(1, (1 << 24) // (len(moduli) * width))
         for begin in range(0, index.size, step):
             some = index[begin : begin + step]
             residues = run_exact(compiled, lo[some], hi[some], moduli, threads)

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from sparkleene.engine.compile import Compiled
+from sparkleene.engine.stream import frozen
 from sparkleene.engine.threads import Pool, shares
 from sparkleene.kernels import linear, ordered, stack, words
 from sparkleene.kernels.choose import choose
@@ -86,7 +87,7 @@ def run_exact(compiled: Compiled, lo: Array, hi: Array, primes: Sequence[int], t
     field = Field(np.ones(len(primes), np.uint64), np.array(primes, np.uint64))
     low = np.zeros((lo.size, program.classes, 0))
     program = program._replace(low_labels=np.zeros(0, np.uint64))
-    events = compiled.events._replace(lows=np.zeros((0, len(compiled.events.tick))))
+    events = compiled.events._replace(lows=frozen(np.zeros((0, len(compiled.events.tick)))))
 
     def task(part: slice) -> None:
         if (program.pair >= 0).any():
