@@ -25,6 +25,7 @@ from .common import (
     table,
     tick_symbol,
 )
+from .heaps import Heaps, meld, pop
 from .numbers import add, nonzero
 from .ordered import in_order, longest
 from .program import GE, GT, LE, LT, NEXT, Array, Events, Field, Predicates, Program
@@ -69,17 +70,6 @@ def supports(program: Program, predicates: Predicates) -> bool:
     return True
 
 
-class Heaps(NamedTuple):
-    """Skew heaps over one pool of nodes."""
-
-    root: Array  # int32[states], -1 if empty
-    child: Array  # int32[nodes, 2]
-    key: Array  # float64[nodes]
-    value: Array  # value[nodes, width]
-    low: Array
-    free: Array  # int64[2]: first node of the list of free ones (by child 0), and nodes used so far
-
-
 class Plan(NamedTuple):
     """Per state the column, sign and strictness of its comparison, and where it goes."""
 
@@ -95,59 +85,6 @@ class Plan(NamedTuple):
     ask_state: Array
     ask_kind: Array  # SOME by predicate, ALL without, or both
     asks: Array  # bool[symbols, states]: by predicate
-
-
-@compiled
-def _meld(child: Array, key: Array, a: int, b: int) -> int:
-    """Join two heaps."""
-    if a < 0:
-        return b
-    if b < 0:
-        return a
-    if key[b] < key[a]:
-        a, b = b, a
-    top = a
-    while True:
-        r = np.int64(child[a, 1])
-        child[a, 1] = child[a, 0]
-        if r < 0:
-            child[a, 0] = b
-            return top
-        if key[b] < key[r]:
-            r, b = b, r
-        child[a, 0] = r
-        a = r
-
-
-@compiled
-def _pop(
-    root: Array,
-    child: Array,
-    key: Array,
-    value: Array,
-    low: Array,
-    free: Array,
-    s: int,
-    bound: float,
-    strict: bool,
-    into: Array,
-    into_low: Array,
-    row: int,
-    mod: Array,
-) -> None:
-    """Move all entries of state s below a bound into a row of sums."""
-    node = np.int64(root[s])
-    single = value.shape[1] + low.shape[1] == 1
-    while node >= 0 and (key[node] < bound if strict else key[node] <= bound):
-        if single:
-            into[row, 0] = add(into[row, 0], value[node, 0], mod[0])
-        else:
-            put(into, into_low, row, value, low, node, mod)
-        rest = _meld(child, key, np.int64(child[node, 0]), np.int64(child[node, 1]))
-        child[node, 0] = free[0]
-        free[0] = node
-        node = rest
-    root[s] = node
 
 
 @compiled
@@ -183,7 +120,7 @@ def _share(
         at = s + room.who[0, k] * states
         if k > 0:
             put(part, part_low, at, part, part_low, s + room.who[0, k - 1] * states, mod)
-        _pop(root, child, key, value, low, free, s, room.key[0, k], plan.strict[s], part, part_low, at, mod)
+        pop(root, child, key, value, low, free, s, room.key[0, k], plan.strict[s], part, part_low, at, mod)
     if n:
         put(full, full_low, s, part, part_low, s + room.who[0, n - 1] * states, mod)
 
@@ -234,7 +171,7 @@ def _stretch(
         for x in range(ask_off[y], ask_off[y + 1]):
             s, kind = ask_state[x], ask_kind[x]
             if kind & SOME and alone:
-                # The same as _pop(), which is too slow to call for every event.
+                # The same as pop(), which is too slow to call for every event.
                 bound = g[column[s], i] * sign[s]
                 node = np.int64(root[s])
                 while node >= 0 and (key[node] < bound or (key[node] == bound and not strict[s])):
@@ -245,7 +182,7 @@ def _stretch(
                         part_low[s, m] = min(part_low[s, m], low[node, m])
                     rest = np.int64(child[node, 0])
                     if child[node, 1] >= 0:
-                        rest = _meld(child, key, rest, np.int64(child[node, 1]))
+                        rest = meld(child, key, rest, np.int64(child[node, 1]))
                     child[node, 0] = free[0]
                     free[0] = node
                     node = rest
@@ -255,7 +192,7 @@ def _stretch(
             if kind & ALL:
                 if alone:
                     put(full, full_low, s, part, part_low, s, mod)
-                _pop(root, child, key, value, low, free, s, np.inf, False, full, full_low, s, mod)
+                pop(root, child, key, value, low, free, s, np.inf, False, full, full_low, s, mod)
                 put(full, full_low, s, stuck, stuck_low, s, mod)
                 clear(stuck, stuck_low, s)
         for e in range(i, j):
@@ -327,10 +264,10 @@ def _stretch(
                 clear(tot, tot_low, s)
                 continue
             if t >= 0 and stored[t]:
-                root[t] = _meld(child, key, np.int64(root[t]), np.int64(root[s]))
+                root[t] = meld(child, key, np.int64(root[t]), np.int64(root[s]))
                 put(stuck, stuck_low, t, stuck, stuck_low, s, mod)
             elif t >= 0:
-                _pop(root, child, key, value, low, free, s, np.inf, False, inc, inc_low, t, mod)
+                pop(root, child, key, value, low, free, s, np.inf, False, inc, inc_low, t, mod)
                 put(inc, inc_low, t, stuck, stuck_low, s, mod)
             root[s] = -1
             clear(stuck, stuck_low, s)
@@ -366,7 +303,7 @@ def _stretch(
                     child[node, 0] = top
                     root[d] = node
                 else:
-                    root[d] = _meld(child, key, top, node)
+                    root[d] = meld(child, key, top, node)
             else:
                 put(stuck, stuck_low, d, new, new_low, k, mod)
         i = j
@@ -496,7 +433,7 @@ def _items(
         for s in range(program.states):
             if act.stored[s]:
                 put(tot, tot_low, s, stuck, stuck_low, s, mod)
-                _pop(
+                pop(
                     heaps.root,
                     heaps.child,
                     heaps.key,

@@ -1,0 +1,75 @@
+"""Skew heaps of partial trends that wait, one per state, over one pool of nodes."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from .common import compiled, put
+from .numbers import add
+from .program import Array
+
+
+class Heaps(NamedTuple):
+    """Skew heaps over one pool of nodes."""
+
+    root: Array  # int32[states], -1 if empty
+    child: Array  # int32[nodes, 2]
+    key: Array  # float64[nodes]
+    value: Array  # value[nodes, width]
+    low: Array
+    free: Array  # int64[2]: first node of the list of free ones (by child 0), and nodes used so far
+
+
+@compiled
+def meld(child: Array, key: Array, a: int, b: int) -> int:
+    """Join two heaps."""
+    if a < 0:
+        return b
+    if b < 0:
+        return a
+    if key[b] < key[a]:
+        a, b = b, a
+    top = a
+    while True:
+        r = np.int64(child[a, 1])
+        child[a, 1] = child[a, 0]
+        if r < 0:
+            child[a, 0] = b
+            return top
+        if key[b] < key[r]:
+            r, b = b, r
+        child[a, 0] = r
+        a = r
+
+
+@compiled
+def pop(
+    root: Array,
+    child: Array,
+    key: Array,
+    value: Array,
+    low: Array,
+    free: Array,
+    s: int,
+    bound: float,
+    strict: bool,
+    into: Array,
+    into_low: Array,
+    row: int,
+    mod: Array,
+) -> None:
+    """Move all entries of state s below a bound into a row of sums."""
+    node = np.int64(root[s])
+    single = value.shape[1] + low.shape[1] == 1
+    while node >= 0 and (key[node] < bound if strict else key[node] <= bound):
+        if single:
+            into[row, 0] = add(into[row, 0], value[node, 0], mod[0])
+        else:
+            put(into, into_low, row, value, low, node, mod)
+        rest = meld(child, key, np.int64(child[node, 0]), np.int64(child[node, 1]))
+        child[node, 0] = free[0]
+        free[0] = node
+        node = rest
+    root[s] = node

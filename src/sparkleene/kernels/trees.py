@@ -1,0 +1,197 @@
+"""Fenwick trees over ranks, one per state and comparison, and the lists of what is in them."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from .common import clear, compiled
+from .numbers import add
+from .program import Array
+from .ranks import Parts, Work, sort_elements
+
+
+class Trees(NamedTuple):
+    """Fenwick trees and what is needed to move entries between them."""
+
+    slot: Array  # int64[states, parts]: number of the tree, -1 if there is none
+    base: Array  # int64[slots]: first cell of a tree
+    tree: Array  # value[cells, width]
+    tree_low: Array
+    rank: Array  # int32[parts, n, 4]: segment and place as previous event, segment and prefix as new event
+    segment: Array  # int32[parts, segments, 2]: first cell and size
+    listed: Array  # bool[states]: entries are also kept in a list, since they may move
+    first: Array  # int64[states]: first entry of a state's list, -1
+    link: Array  # int64[entries]
+    owner: Array  # int64[entries]: event of the entry
+    entry: Array  # value[entries, width]
+    entry_low: Array
+
+
+@compiled
+def rank_part(
+    part: Parts,
+    q: int,
+    p: int,
+    role: Array,
+    symbol: Array,
+    f: Array,
+    g: Array,
+    lo: int,
+    hi: int,
+    room: Work,
+    rank: Array,
+    segment: Array,
+) -> int:
+    """Fill rank and segment of part q over one stretch; return the number of cells."""
+    size = hi - lo
+    for i in range(size):
+        rank[q, i, 1] = rank[q, i, 3] = 0
+    n, same = sort_elements(part, q, 0, role, p, symbol, f, g, lo, hi, room)
+    key, who = room.key, room.who
+    first, last = part.equal_off[q], part.equal_off[q + 1]
+    ranked = part.orders[q] > 0
+    c, sign, strict = part.column[q, 0], part.sign[q, 0], part.strict[q, 0]
+    cells = places = segments = 0
+    j = 0
+    while j < n:
+        # A run of equal values: its previous events share one place.
+        lead = who[0, j]
+        if j > 0 and first < last:
+            before = who[0, j - 1]
+            fresh = False
+            for k in range(first, last):
+                e = part.equal[k]
+                x = f[e, lo + before] if before < size else g[e, lo + before - size]
+                y = f[e, lo + lead] if lead < size else g[e, lo + lead - size]
+                fresh |= x != y
+            if fresh:
+                segment[q, segments, 0], segment[q, segments, 1] = cells, places
+                cells += places
+                places = 0
+                segments += 1
+        end = j
+        held = False
+        value = 0.0
+        while end < n:
+            e = who[0, end]
+            if first == last:
+                x = key[0, end]
+            else:
+                x = 0.0
+                if ranked:
+                    x = (f[c, lo + e] if e < size else g[c, lo + e - size]) * sign
+                other = False
+                for k in range(first, last):
+                    col = part.equal[k]
+                    u = f[col, lo + e] if e < size else g[col, lo + e - size]
+                    v = f[col, lo + lead] if lead < size else g[col, lo + lead - size]
+                    other |= u != v
+                if other:
+                    break
+            if end == j:
+                value = x
+            elif x != value:
+                break
+            held |= e < size and (not same or role[p, np.int64(symbol[lo + e])] & 1 != 0)
+            end += 1
+        below = places
+        places += held
+        prefix = below if ranked and strict else places
+        for k in range(j, end):
+            e = who[0, k]
+            if same:
+                r = role[p, np.int64(symbol[lo + e])]
+                if r & 1:
+                    rank[q, e, 0], rank[q, e, 1] = segments, places
+                if r & 2:
+                    rank[q, e, 2], rank[q, e, 3] = segments, prefix
+            elif e < size:
+                rank[q, e, 0], rank[q, e, 1] = segments, places
+            else:
+                rank[q, e - size, 2], rank[q, e - size, 3] = segments, prefix
+        j = end
+    if n:
+        segment[q, segments, 0], segment[q, segments, 1] = cells, places
+    return cells + places
+
+
+@compiled
+def insert(
+    slot: Array,
+    base: Array,
+    tree: Array,
+    tree_low: Array,
+    rank: Array,
+    segment: Array,
+    s: int,
+    i: int,
+    value: Array,
+    low: Array,
+    row: int,
+    mod: Array,
+) -> None:
+    """Put row `row` of values into the trees of state s as an entry of event i."""
+    columns = len(mod)
+    for q in range(slot.shape[1]):
+        k = np.int64(rank[q, i, 1])
+        if slot[s, q] < 0 or k == 0:
+            continue
+        seg = rank[q, i, 0]
+        at = base[slot[s, q]] + segment[q, seg, 0] - 1
+        size = np.int64(segment[q, seg, 1])
+        while k <= size:
+            for w in range(tree.shape[1]):
+                tree[at + k, w] = add(tree[at + k, w], value[row, w], mod[w % columns])
+            for m in range(tree_low.shape[1]):
+                tree_low[at + k, m] = min(tree_low[at + k, m], low[row, m])
+            k += k & -k
+
+
+@compiled
+def _erase(trees: Trees, s: int) -> None:
+    """Empty the trees of state s along the paths of its entries."""
+    node = trees.first[s]
+    while node >= 0:
+        i = trees.owner[node]
+        for q in range(trees.slot.shape[1]):
+            slot = trees.slot[s, q]
+            k = np.int64(trees.rank[q, i, 1])
+            if slot >= 0 and k > 0:
+                seg = trees.rank[q, i, 0]
+                at = trees.base[slot] + trees.segment[q, seg, 0] - 1
+                while k <= trees.segment[q, seg, 1]:
+                    clear(trees.tree, trees.tree_low, at + k)
+                    k += k & -k
+        node = trees.link[node]
+    trees.first[s] = -1
+
+
+@compiled
+def move(trees: Trees, s: int, t: int, stored: Array, mod: Array) -> None:
+    """Move the entries of stored state s to state t, which is not stored, or gone (-1), or stored."""
+    if t < 0 or not stored[t]:
+        _erase(trees, s)
+        return
+    alike = trees.listed[t] and trees.first[t] < 0
+    for q in range(trees.slot.shape[1]):
+        alike &= (trees.slot[s, q] >= 0) == (trees.slot[t, q] >= 0)
+    if alike:
+        for q in range(trees.slot.shape[1]):
+            trees.slot[s, q], trees.slot[t, q] = trees.slot[t, q], trees.slot[s, q]
+        trees.first[s], trees.first[t] = trees.first[t], trees.first[s]
+        return
+    head = node = trees.first[s]
+    last = -1
+    while node >= 0:
+        insert(
+            trees.slot, trees.base, trees.tree, trees.tree_low, trees.rank, trees.segment, t,
+            trees.owner[node], trees.entry, trees.entry_low, node, mod,
+        )  # fmt: skip
+        last = node
+        node = trees.link[node]
+    _erase(trees, s)
+    if trees.listed[t] and last >= 0:
+        trees.link[last] = trees.first[t]
+        trees.first[t] = head
