@@ -9,8 +9,6 @@ from pathlib import Path
 
 import pytest
 
-import sparkleene
-
 ROOT = Path(__file__).parents[1]
 BLOCK = re.compile(r"^```python[^\n]*\n(.*?)^```", re.MULTILINE | re.DOTALL)
 
@@ -42,7 +40,6 @@ DOCUMENTS = [
 ]
 
 
-@pytest.mark.skipif(not hasattr(sparkleene, "query"), reason="sparkleene.query does not exist yet")
 @pytest.mark.parametrize("path", DOCUMENTS, ids=lambda path: str(path.relative_to(ROOT)))
 def test_examples_run(path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)

@@ -358,3 +358,29 @@ def test_exact_sums_of_doubles_of_all_sizes() -> None:
     data = pa.table({"time": range(len(values)), "x": values})
     result = sk.query("RETURN SUM(A.x) PATTERN A", type=None, numbers="exact").run(data)
     assert Fraction(result["sum_A_x"][0].as_py()) == sum(map(Fraction, values))
+
+
+def test_sums_that_cancel_in_wide_numbers() -> None:
+    values, power = [2.0**1000], 1000
+    while power > 80:
+        values.append(-(2.0**power) + 2.0 ** (power - 50))
+        power -= 50
+    data = pa.table({"time": range(len(values)), "x": values})
+    result = sk.query("RETURN SUM(A.x) PATTERN A", type=None).run(data)
+    assert result["sum_A_x"][0].as_py() == float(sum(map(Fraction, values)))
+
+
+def test_infinities_of_both_signs_are_no_number() -> None:
+    data = pa.table({"time": range(6), "x": [math.inf, 1.0, 1.0, 1.0, 1.0, -math.inf]})
+    for rows in (data, data.take([5, 4, 3, 2, 1, 0])):
+        rows = rows.set_column(0, "time", pa.array(range(6)))
+        row = sk.query("RETURN SUM(A.x), AVG(A.x) PATTERN A+", type=None).run(rows).to_pylist()[0]
+        assert math.isnan(row["sum_A_x"]) and math.isnan(row["avg_A_x"])
+
+
+def test_windows_far_from_the_epoch_by_a_fraction() -> None:
+    offset = Fraction(56552002258801, 10**6)
+    data = pa.table({"time": [56552002.358801]})
+    query = sk.query("RETURN COUNT(*) PATTERN A WITHIN 0.1 SLIDE 100000000", type=None, offset=offset)
+    inside = offset <= Fraction(56552002.358801) < offset + Fraction(1, 10)
+    assert query.run(data).num_rows == inside

@@ -44,23 +44,9 @@ def run(
     filename: str = "query",
 ) -> pa.Table:
     """Evaluate a planned query over a table."""
-    window = plan.bound.window
-    time = time_column(table, options.time, options.time_unit, source, filename)
-    size = slide = None
-    if window is not None:
-        size, slide, time = window_units(window, time, source, filename)
     many = threads_of(threads)
-    rows = stream(plan, table, time, options.type, options.tiebreak, many, source, filename)
+    rows, compiled, windows = prepare(plan, table, options, many, source, filename)
     is_exact = options.numbers == "exact"
-    compiled = compile(plan, table, rows, False, many, source, filename)
-    if size is None:
-        windows = whole(rows)
-    elif slide is None:
-        windows = _triggered(compiled, rows, time, size, many)
-    else:
-        windows = sliding(
-            rows, time, size, slide, _offset(options, time), window is not None and window.unit == "events"
-        )
     results = execute.run(compiled, compiled.program, windows.lo, windows.hi, windows.units, many)
     integers = None
     if is_exact:
@@ -70,6 +56,26 @@ def run(
         precise = compile(plan, table, rows, True, many, source, filename)
         integers = exact.integers(precise, results, windows.lo, windows.hi, many)
     return finish.finish(plan, compiled if not is_exact else precise, rows, windows, results, integers)
+
+
+def prepare(
+    plan: Plan, table: pa.Table, options: Options, threads: int, source: str, filename: str
+) -> tuple[Stream, Compiled, Windows]:
+    """Put a table in order, build the arrays for the kernels and find the windows."""
+    window = plan.bound.window
+    time = time_column(table, options.time, options.time_unit, source, filename)
+    size = slide = None
+    if window is not None:
+        size, slide, time = window_units(window, time, source, filename)
+    rows = stream(plan, table, time, options.type, options.tiebreak, threads, source, filename)
+    compiled = compile(plan, table, rows, False, threads, source, filename)
+    if size is None:
+        return rows, compiled, whole(rows)
+    if slide is None:
+        return rows, compiled, _triggered(compiled, rows, time, size, threads)
+    events = window is not None and window.unit == "events"
+    offset = Fraction(0) if events else _offset(options, time)
+    return rows, compiled, sliding(rows, time, size, slide, offset, events)
 
 
 def _offset(options: Options, time: Time) -> Fraction:

@@ -18,12 +18,11 @@ import numpy as np
 import pyarrow as pa
 
 from sparkleene.engine import execute, run
-from sparkleene.engine.columns import time_column, window_units
-from sparkleene.engine.compile import Compiled, compile
+from sparkleene.engine.compile import Compiled
 from sparkleene.engine.finish import _ranks, merged
-from sparkleene.engine.stream import Stream, stream
+from sparkleene.engine.stream import Stream
 from sparkleene.engine.threads import threads_of
-from sparkleene.engine.windows import Windows, sliding, whole
+from sparkleene.engine.windows import Windows
 from sparkleene.kernels import trends as kernel
 from sparkleene.kernels.program import EQ, Predicates, Program
 from sparkleene.plan.plan import Plan
@@ -48,20 +47,7 @@ def trends(
     """Return the first trends of a planned query over a table, a row each."""
     plan = replace(plan, bound=replace(plan.bound, outputs=()))
     many = threads_of(None)
-    window = plan.bound.window
-    time = time_column(table, options.time, options.time_unit, source, filename)
-    size = slide = None
-    if window is not None:
-        size, slide, time = window_units(window, time, source, filename)
-    rows = stream(plan, table, time, options.type, options.tiebreak, many, source, filename)
-    compiled = compile(plan, table, rows, False, many, source, filename)
-    if size is None:
-        windows = whole(rows)
-    elif slide is None:
-        windows = run._triggered(compiled, rows, time, size, many)
-    else:
-        events = window is not None and window.unit == "events"
-        windows = sliding(rows, time, size, slide, run._offset(options, time), events)
+    rows, compiled, windows = run.prepare(plan, table, options, many, source, filename)
     if windows.units is not None and (compiled.program.pair < 0).all():
         # Windows overlap: let the kernels that share work between them tell which have trends.
         results = execute.run(compiled, compiled.program, windows.lo, windows.hi, windows.units, many)

@@ -163,7 +163,8 @@ def panes(time: Array, pane: Fraction, offset: Fraction) -> Array:
     if not (np.abs(quotient) < 2.0**62).all():
         _check_range(0, 2**63, 0, 0, 0)
     number = np.floor(quotient).astype(np.int64)
-    close = np.abs(quotient - np.round(quotient)) <= 1e-9 * np.maximum(1.0, np.abs(quotient))
+    size = np.abs(quotient) + abs(float(offset / pane))  # what was rounded
+    close = np.abs(quotient - np.round(quotient)) <= 1e-9 * np.maximum(1.0, size)
     if close.any():
         values, place = np.unique(time[close], return_inverse=True)
         (a, b), (c, d) = offset.as_integer_ratio(), pane.as_integer_ratio()

@@ -12,7 +12,6 @@ A modulus travels with every operation and is ignored by the first two.
 
 from __future__ import annotations
 
-import math
 from typing import Any
 
 import numba as nb
@@ -42,10 +41,12 @@ def _wide_add(a: complex, b: complex) -> complex:
         if d >= -2.0:
             m += a.real * (_DOWN if d == -1.0 else _DOWN2)
     if abs(m) > _HIGH:
-        return complex(m * _DOWN, e + 1.0)
+        return complex(m * _DOWN, e + 1.0) if abs(m) < np.inf else complex(m, _INFINITE)
     if m == 0.0:
         return complex(0.0, 0.0)
-    return complex(m, e)
+    while abs(m) < _LOW and e > 0.0:  # numbers of opposite sign have cancelled
+        m, e = m * _UP, e - 1.0
+    return complex(m, e if m == m else _INFINITE)
 
 
 def _wide_mul(a: complex, b: complex) -> complex:
@@ -53,12 +54,12 @@ def _wide_mul(a: complex, b: complex) -> complex:
         return complex(0.0, 0.0)
     m, e = a.real * b.real, a.imag + b.imag
     if abs(m) > _HIGH:
-        return complex(m * _DOWN, e + 1.0)
+        return complex(m * _DOWN, e + 1.0) if abs(m) < np.inf else complex(m, _INFINITE)
     if abs(m) < _LOW and e > 0.0:  # again, since m may have lost digits
         m, e = a.real * _UP * b.real, e - 1.0
         while abs(m) < _LOW and e > 0.0:
             m, e = m * _UP, e - 1.0
-    return complex(m, e)
+    return complex(m, e if m == m else _INFINITE)
 
 
 def _wide(x: float) -> complex:
@@ -120,7 +121,7 @@ def null(x: Any) -> bool:
 
 _wide_add_nb = nb.njit(inline="never", cache=True)(_wide_add)
 _wide_mul_nb = nb.njit(inline="never", cache=True)(_wide_mul)
-_wide_nb = nb.njit(cache=True)(_wide)
+widen = nb.njit(cache=True)(_wide)
 _residue_nb = nb.njit(cache=True)(_residue)
 
 
@@ -145,7 +146,7 @@ def _mul(a: Any, b: Any, p: Any) -> Any:
 @overload(times, inline="always", strict=False)
 def _times(a: Any, x: Any, p: Any) -> Any:
     if isinstance(a, nb.types.Complex):
-        return lambda a, x, p: _wide_mul_nb(a, _wide_nb(x))
+        return lambda a, x, p: _wide_mul_nb(a, widen(x))
     if isinstance(a, nb.types.Integer):
         return lambda a, x, p: (a * _residue_nb(x, p)) % p
     return lambda a, x, p: a * x if a != 0.0 else 0.0
@@ -188,8 +189,3 @@ def log2(values: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
     """Return the binary logarithm of wide numbers; it is finite for every positive one."""
     with np.errstate(divide="ignore"):
         return np.asarray(np.log2(values.real) + values.imag * BLOCK)
-
-
-def bits(value: complex) -> float:
-    """Return log2(|value|) of one wide number, -inf for zero."""
-    return math.log2(abs(value.real)) + value.imag * BLOCK if value.real else -math.inf

@@ -15,7 +15,7 @@ from numba.cpython.unsafe.tuple import tuple_setitem
 
 from sparkleene.kernels.common import symbol_of
 from sparkleene.kernels.linear import copy
-from sparkleene.kernels.numbers import add, mul
+from sparkleene.kernels.numbers import add, mul, widen
 from sparkleene.kernels.program import Array, Events, Program
 
 jit = nb.njit(nogil=True, cache=True, error_model="numpy", fastmath={"contract"})
@@ -215,13 +215,3 @@ def matrices(
                     product[s, c] = total
             copy(product, out[k])
             begin = end
-
-
-@jit
-def widen(x: float) -> complex:
-    """Return a double as a wide number."""
-    exponent = 0.0
-    while abs(x) > 2.0**128:
-        x *= 2.0**-256
-        exponent += 1.0
-    return complex(x, exponent)

@@ -322,7 +322,12 @@ class _Explainer:
                     "gaps",
                     f"of {length(window.slide - window.size, window.unit)}: rows in them are in no window",
                 )
-        if self.reading.offset is not None:
+        if (
+            self.reading.offset is not None
+            and window is not None
+            and window.slide
+            and window.unit != "events"
+        ):
             yield "offset", self.reading.offset
         for i, line in enumerate(self.columns()):
             yield "" if i else "basis", line
@@ -332,7 +337,13 @@ class _Explainer:
         if self.bound.window is None:
             yield f"one column per sub-stream, of q = {self.q} entries"
         elif not self.plan.composes:
-            yield "one column per window; windows that overlap run side by side"
+            trees = {"hash", "tree", "two trees", "hash of trees"}
+            beside = all(pair.algorithm(self.bound.semantics) in trees for pair in self.plan.pairs)
+            beside &= not self.fallback and not any(
+                out.function in ("min", "max") for out in self.bound.outputs
+            )
+            how = "windows that overlap run side by side" if beside else "every window runs by itself"
+            yield f"one column per window; {how}"
         elif self.overlap == 1:
             yield f"one column per window, of q = {self.q} entries"
         else:
