@@ -78,7 +78,9 @@ def stream(
         falls, tied = _survey(tick, threads)
         rows = np.argsort(tick, kind="stable") if falls else None
         bounds = np.array([0, table.num_rows], np.int64)
-        whole = _ordered(rows, bounds, tick, clock, mask, None, np.zeros(1, np.int64), groups)
+        ordered = tick if rows is None else frozen(_take(tick, rows, threads))
+        group = np.zeros(1, np.int64)
+        whole = _ordered(rows, bounds, ordered, tick is clock, clock, mask, None, group, groups, threads)
         return whole if falls else replace(whole, known_ties=tied)
 
     found = [codes(table, key.path, source, filename) for key in bound.keys]
@@ -103,9 +105,11 @@ def stream(
         sub, entry, mask, of_sub = _spread(plan, keys, universal, mask, typed, every_row)
         rows, bounds = order.by_code(frozen(sub), len(of_sub[0]) if of_sub else 0)
         tick = frozen(tick[entry])
-    order.sort_segments(tick, rows, bounds)
+    ordered = _take(tick, rows, threads)
+    order.sort_segments(ordered, rows, bounds)
     group, groups = _groups(plan, keys, of_sub)
-    return _ordered(rows, bounds, tick, clock, mask, entry, group, groups)
+    same = tick is clock and entry is None
+    return _ordered(rows, bounds, frozen(ordered), same, clock, mask, entry, group, groups, threads)
 
 
 def frozen(array: Array) -> Array:
@@ -119,20 +123,32 @@ def _ordered(
     rows: Array | None,
     bounds: Array,
     tick: Array,
+    same: bool,
     time: Array,
     mask: Array,
     entry: Array | None,
     group: Array,
     groups: pa.Table,
+    threads: int,
 ) -> Stream:
-    """Bring the columns into order; `entry` maps the entries that `rows` number to the table's rows."""
+    """Bring the other columns into the order of `tick`; where they are the `same`, the times are the ticks.
+
+    `entry` maps the entries that `rows` number to the table's rows.
+    """
     if rows is None:
         return Stream(None, bounds, tick, time, mask, group, groups)
-    same = tick is time
     final = rows if entry is None else entry[rows]
-    tick = frozen(tick[rows])
-    time = tick if same and entry is None else frozen(time[final])
-    return Stream(final, bounds, tick, time, frozen(mask[rows]), group, groups)
+    time = tick if same else frozen(_take(time, final, threads))
+    return Stream(final, bounds, tick, time, frozen(_take(mask, rows, threads)), group, groups)
+
+
+def _take(column: Array, rows: Array, threads: int) -> Array:
+    """Return the column's values at some rows."""
+    out = np.empty(len(rows), column.dtype)
+    edges = np.linspace(0, len(rows), threads + 1).astype(np.int64).tolist()
+    parts = [slice(a, b) for a, b in pairwise(edges)]
+    Pool(threads).map(lambda part: order.take(column, rows[part], out[part]), parts)
+    return out
 
 
 def _survey(tick: Array, threads: int) -> tuple[bool, bool]:

@@ -55,16 +55,24 @@ def by_code(code: Array, groups: int) -> tuple[Array, Array]:
 
 @jit
 def sort_segments(tick: Array, rows: Array, bounds: Array) -> None:
-    """Sort the rows of each segment by tick, stably, where they are not in order already."""
+    """Sort each segment by tick, stably, where it is not in order already; `rows` move along with their ticks."""
     for g in range(bounds.size - 1):
         begin, end = bounds[g], bounds[g + 1]
         for i in range(begin + 1, end):
-            if tick[rows[i]] < tick[rows[i - 1]]:
-                part = rows[begin:end].copy()
-                order = np.argsort(tick[part], kind="mergesort")
+            if tick[i] < tick[i - 1]:
+                row, old = rows[begin:end].copy(), tick[begin:end].copy()
+                order = np.argsort(old, kind="mergesort")
                 for j in range(order.size):
-                    rows[begin + j] = part[order[j]]
+                    rows[begin + j] = row[order[j]]
+                    tick[begin + j] = old[order[j]]
                 break
+
+
+@jit
+def take(column: Array, rows: Array, out: Array) -> None:
+    """Write the column's values at some rows."""
+    for i in range(rows.size):
+        out[i] = column[rows[i]]
 
 
 @jit
