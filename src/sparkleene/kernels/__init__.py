@@ -26,8 +26,10 @@ def _forget_stale(folder: Path) -> None:
                 stale.unlink(missing_ok=True)
         cache.mkdir(exist_ok=True)
         mark.write_text(digest.hexdigest())
-    except PermissionError:
-        return  # installed where this user cannot write: numba keeps no cache here either
+    except OSError:
+        # Not ours to write, or read-only: numba keeps its cache elsewhere, and an installation replaces all of
+        # its files together, so that numba itself notices.
+        return
 
 
 _forget_stale(Path(__file__).parent)
