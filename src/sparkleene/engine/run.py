@@ -105,7 +105,7 @@ def _triggered(compiled: Compiled, rows: Stream, time: Time, size: Fraction, thr
     for label in range(program.off.size - 1):
         if final & set(program.dst[program.off[label] : program.off[label + 1]].tolist()):
             enders |= 1 << label
-    starts, _ = ticks(rows.tick, rows.bounds)
+    starts = ticks(rows.tick, rows.bounds)
     ends_one = (
         program.labels & np.uint64(enders) != 0
     )  # by symbol, for labels of predicates are not in the mask

@@ -107,7 +107,7 @@ def ending(
         hi = until[which]
 
     def units() -> tuple[Array, Array]:
-        starts, _ = kernel.ticks(stream.tick, stream.bounds)
+        starts = kernel.ticks(stream.tick, stream.bounds)
         return starts[:-1], starts[1:]
 
     def columns(key: Array) -> list[pa.Array]:

@@ -133,21 +133,19 @@ def trailing(
 
 
 @jit
-def ticks(tick: Array, bounds: Array) -> tuple[Array, Array]:
-    """Return the first rows of all ticks, with the end appended, and per segment where its ticks begin."""
+def ticks(tick: Array, bounds: Array) -> Array:
+    """Return the first rows of all ticks, with the end appended."""
     total = 0
     for g in range(bounds.size - 1):
         for i in range(bounds[g], bounds[g + 1]):
             if i == bounds[g] or tick[i] != tick[i - 1]:
                 total += 1
     starts = np.empty(total + 1, np.int64)
-    of = np.zeros(bounds.size, np.int64)
     count = 0
     for g in range(bounds.size - 1):
         for i in range(bounds[g], bounds[g + 1]):
             if i == bounds[g] or tick[i] != tick[i - 1]:
                 starts[count] = i
                 count += 1
-        of[g + 1] = count
     starts[count] = bounds[bounds.size - 1]
-    return starts, of
+    return starts
