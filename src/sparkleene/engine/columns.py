@@ -40,6 +40,7 @@ __all__ = [
     "exact_values",
     "label_masks",
     "low_values",
+    "ready_masks",
     "sum_values",
     "time_column",
     "window_units",
@@ -74,10 +75,7 @@ def label_masks(
     """
     place = Place(source, filename)
     count = len(bound.labels)
-    if count > 64:
-        message = f"the pattern has {count} labels, and 64 is the most"
-        raise place.mistake("too-many-labels", message, help="repeat a label, or split the query")
-    dtype = np.dtype(next(kind for bits, kind in _MASKS if count <= bits))
+    dtype = _mask_type(bound, place)
     if bound.types is not None:
         masks = _defined_types(bound, table, dtype, source, filename)
     elif type_column is None:
@@ -97,6 +95,20 @@ def label_masks(
                     seen[term] = holds
             masks &= ~((~holds).astype(dtype) << dtype.type(i))
     return masks, not any(bound.local)
+
+
+def ready_masks(bound: Bound, table: pa.Table, name: str) -> Masks:
+    """Return a column of label masks as they are; integers of any width will do."""
+    return as_numpy(table.column(name)).astype(_mask_type(bound, Place()), copy=False)
+
+
+def _mask_type(bound: Bound, place: Place) -> np.dtype[Any]:
+    """Return the narrowest type that has a bit for every label."""
+    count = len(bound.labels)
+    if count > 64:
+        message = f"the pattern has {count} labels, and 64 is the most"
+        raise place.mistake("too-many-labels", message, help="repeat a label, or split the query")
+    return np.dtype(next(kind for bits, kind in _MASKS if count <= bits))
 
 
 _MASKS: tuple[tuple[int, type[np.unsignedinteger[Any]]], ...] = (

@@ -33,6 +33,7 @@ class Options:
     numbers: str = "double"
     offset: Fraction = Fraction(0)  # in milliseconds, or in the unit of the time column
     offset_in_ms: bool = False
+    masks: tuple[str, ...] = ()  # columns of ready label masks, which then need no types; see `stream`
 
 
 def run(
@@ -67,7 +68,7 @@ def prepare(
     size = slide = None
     if window is not None:
         size, slide, time = window_units(window, time, source, filename)
-    rows = stream(plan, table, time, options.type, options.tiebreak, threads, source, filename)
+    rows = stream(plan, table, time, options.type, options.tiebreak, threads, source, filename, options.masks)
     compiled = compile(plan, table, rows, False, threads, source, filename)
     if size is None:
         return rows, compiled, whole(rows)

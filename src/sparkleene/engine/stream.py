@@ -11,7 +11,7 @@ import numpy as np
 import pyarrow as pa
 
 from sparkleene.engine import fields
-from sparkleene.engine.columns import Time, codes, combine, label_masks
+from sparkleene.engine.columns import Time, codes, combine, label_masks, ready_masks
 from sparkleene.engine.compare import ranked
 from sparkleene.engine.expressions import evaluate
 from sparkleene.engine.threads import Pool
@@ -66,10 +66,18 @@ def stream(
     threads: int,
     source: str,
     filename: str,
+    masks: tuple[str, ...] = (),
 ) -> Stream:
-    """Partition a table into sub-streams and put their rows in order."""
+    """Partition a table into sub-streams and put their rows in order.
+
+    `masks` name columns of label masks, where the table has them: by types and local predicates, and by types
+    alone where that is another.
+    """
     bound = plan.bound
-    mask, _ = label_masks(bound, table, type_column, source, filename, threads)
+    if masks:
+        mask = ready_masks(bound, table, masks[0])
+    else:
+        mask, _ = label_masks(bound, table, type_column, source, filename, threads)
     mask = frozen(mask)
     clock = frozen(time.values)
     tick = _ticks(clock, table, tiebreak, source, filename)
@@ -99,7 +107,9 @@ def stream(
         entry = None
     else:
         typed = mask
-        if every_row or any(bound.local):
+        if masks:
+            typed = ready_masks(bound, table, masks[-1])
+        elif every_row or any(bound.local):
             bare = replace(bound, local=tuple(() for _ in bound.labels))
             typed, _ = label_masks(bare, table, type_column, source, filename)
         sub, entry, mask, of_sub = _spread(plan, keys, universal, mask, typed, every_row)
