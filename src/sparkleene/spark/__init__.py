@@ -1,0 +1,1 @@
+"""Queries over Spark DataFrames: adapters around the in-process engine, without semantics of their own."""
