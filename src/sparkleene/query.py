@@ -15,7 +15,7 @@ from sparkleene.language.bind import bind
 from sparkleene.plan.plan import Plan, plan
 
 if TYPE_CHECKING:
-    from sparkleene.engine.run import Options
+    from sparkleene.engine.options import Options
 
 TimeUnit = Literal["nanoseconds", "microseconds", "milliseconds", "seconds", "minutes", "hours", "days"]
 
@@ -73,7 +73,7 @@ class Query:
         return plan(bound, self.text, self._filename)
 
     def _options(self) -> Options:
-        from sparkleene.engine.run import Options
+        from sparkleene.engine.options import Options
 
         span = isinstance(self._offset, timedelta)
         if isinstance(self._offset, timedelta):

@@ -18,7 +18,7 @@ from sparkleene.errors import DataError, Diagnostic
 from sparkleene.kernels import order, scan
 from sparkleene.kernels.neighbours import observe
 from sparkleene.kernels.program import Events, Predicates, Program
-from sparkleene.language.bound import Call, Literal_, Output, Term
+from sparkleene.language.bound import Bound, Call, Literal_, Output, Term
 from sparkleene.plan.machine import Machine, machine
 from sparkleene.plan.plan import Plan
 from sparkleene.plan.predicates import separate, sides
@@ -41,6 +41,36 @@ class Total:
 
 
 Parts = tuple[tuple[int, Fraction], ...]
+Made = tuple[tuple[Output, tuple[int, ...]], ...]
+
+
+@dataclass(frozen=True)
+class Aggregates:
+    """What the kernels carry along, and the totals or the low that each output is made of."""
+
+    totals: tuple[Total, ...]
+    lows: tuple[tuple[frozenset[int], tuple[str, ...], bool], ...]  # labels, attribute, whether a maximum
+    outputs: Made
+
+
+def aggregates(bound: Bound) -> Aggregates:
+    """Find the totals and lows that the outputs of a query need, each once."""
+    totals: dict[Total, int] = {}
+    lows: dict[tuple[frozenset[int], tuple[str, ...], bool], int] = {}
+    outputs: list[tuple[Output, tuple[int, ...]]] = []
+    for output in bound.outputs:
+        made_of: tuple[int, ...] = ()
+        if output.function in ("min", "max"):
+            low = (output.labels, output.path, output.function == "max")
+            made_of = (lows.setdefault(low, len(lows)),)
+        elif output.path:
+            wanted = [Total(output.labels, output.path, False)] * (output.function != "count")
+            wanted += [Total(output.labels, output.path, True)]
+            made_of = tuple(totals.setdefault(total, len(totals)) for total in wanted)
+        elif output.labels:
+            made_of = (totals.setdefault(Total(output.labels, (), True), len(totals)),)
+        outputs.append((output, made_of))
+    return Aggregates(tuple(totals), tuple(lows), tuple(outputs))
 
 
 @dataclass(frozen=True)
@@ -53,7 +83,7 @@ class Compiled:
     events: Events
     totals: tuple[Parts, ...]  # the columns that make up each total, with their scales
     lows: tuple[Callable[[Array], pa.Array], ...]  # from low keys back to values
-    outputs: tuple[tuple[Output, tuple[int, ...]], ...]  # with the totals or the low that each is made of
+    outputs: Made  # with the totals or the low that each is made of
     largest: float  # of the absolute attribute values
     tied: bool  # whether some tick has several events (not looked for where it cannot matter)
     forks: bool  # whether one event or tick can make several partial trends of one (beyond skipping it)
@@ -64,26 +94,11 @@ def compile(
 ) -> Compiled:
     """Build the arrays of a run."""
     bound = plan.bound
-    totals: dict[Total, int] = {}
-    low_index: dict[tuple[frozenset[int], tuple[str, ...], bool], int] = {}
-    outputs: list[tuple[Output, tuple[int, ...]]] = []
-    for output in bound.outputs:
-        made_of: tuple[int, ...] = ()
-        if output.function in ("min", "max"):
-            low = (output.labels, output.path, output.function == "max")
-            made_of = (low_index.setdefault(low, len(low_index)),)
-        elif output.path:
-            wanted = [Total(output.labels, output.path, False)] * (output.function != "count")
-            wanted += [Total(output.labels, output.path, True)]
-            made_of = tuple(totals.setdefault(total, len(totals)) for total in wanted)
-        elif output.labels:
-            made_of = (totals.setdefault(Total(output.labels, (), True), len(totals)),)
-        outputs.append((output, made_of))
-
-    values, owner, parts, largest = _sums(tuple(totals), table, stream, exact, source, filename)
+    made = aggregates(bound)
+    values, owner, parts, largest = _sums(made.totals, table, stream, exact, source, filename)
     back: list[Callable[[Array], pa.Array]] = []
-    lows = np.empty((len(low_index), len(stream.tick)))
-    for i, (_, path, maximum) in enumerate(low_index):
+    lows = np.empty((len(made.lows), len(stream.tick)))
+    for i, (_, path, maximum) in enumerate(made.lows):
         keys, to_values = columns.low_values(table, path, maximum, source, filename)
         lows[i] = stream.take(keys)
         back.append(to_values)
@@ -101,9 +116,8 @@ def compile(
         mask, observed = _observe(plan, predicates, f, g, stream.mask, threads), True
         f = g = np.zeros((0, len(stream.tick)))
     labels, symbol = _symbols(plan, stream, mask, tied, observed)
-    every = tuple(totals)
-    sum_labels = np.array([_bits(plan, every[i].labels, observed) for i in owner], np.uint64)
-    low_labels = np.array([_bits(plan, of, observed) for of, _, _ in low_index], np.uint64)
+    sum_labels = np.array([_bits(plan, made.totals[i].labels, observed) for i in owner], np.uint64)
+    low_labels = np.array([_bits(plan, of, observed) for of, _, _ in made.lows], np.uint64)
     program = _program(plan, plan.machine, labels, sum_labels, low_labels, observed)
     momentary = None
     if bound.window is not None and bound.window.slide is None:
@@ -119,7 +133,7 @@ def compile(
         ),
         parts,
         tuple(back),
-        tuple(outputs),
+        made.outputs,
         largest,
         tied,
         tied or _forks(program),

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
+from dataclasses import dataclass
 from fractions import Fraction
 from itertools import pairwise
 from typing import Any
@@ -31,6 +33,32 @@ def finish(
     integers: list[list[list[int]]] | None,
 ) -> pa.Table:
     """Combine the sub-streams of each group and write the result table, sorted by window and group."""
+    cells = cells_of(compiled, stream, windows, results)
+    whole = None if integers is None else gathered(integers, cells.there, cells.starts)
+    columns = dict(cells.columns)
+    for output, made_of in compiled.outputs:
+        if output.function in ("min", "max"):
+            columns[output.name] = compiled.lows[made_of[0]](cells.lows[:, made_of[0]])
+        elif whole is None:
+            columns[output.name] = double(output.function, output.log, cells.values, made_of)
+        else:
+            columns[output.name] = exact(output.function, output.log, whole, made_of, compiled.totals)
+    return pa.table(columns)
+
+
+@dataclass(frozen=True)
+class Cells:
+    """The aggregates of all groups and windows that have trends, sorted by window and group."""
+
+    columns: dict[str, Any]  # the window and the group of each
+    values: Array
+    lows: Array  # keys, NaN for none
+    there: Array  # the results that they are made of
+    starts: Array
+
+
+def cells_of(compiled: Compiled, stream: Stream, windows: Windows, results: Results) -> Cells:
+    """Add up the sub-streams of each group and window."""
     values, lows = merged(results)
     there = np.flatnonzero(values[:, 0].real > 0)
     group = stream.group[windows.segment[there]]
@@ -40,27 +68,21 @@ def finish(
     there, key, rank, group = there[order], key[order], rank[order], group[order]
     starts = np.flatnonzero(np.r_[True, (np.diff(key) != 0) | (np.diff(rank) != 0)]) if key.size else key[:0]
     starts = starts.astype(np.int64)
-    out = np.zeros((starts.size, values.shape[1]), np.complex128)
-    out_low = np.full((starts.size, lows.shape[1]), np.inf)
-    kernel.gather(values[there], lows[there], starts, out, out_low)
-
+    out, out_low = added(values[there], lows[there], starts)
     columns: dict[str, Any] = {}
     bounds = windows.columns(key[starts])
     columns.update(zip(("window_start", "window_end"), bounds, strict=False))
     for name in stream.groups.column_names:
         columns[name] = stream.groups.column(name).take(pa.array(group[starts]))
-    exact = None if integers is None else _gathered(integers, there, starts)
-    for output, made_of in compiled.outputs:
-        if output.function in ("min", "max"):
-            key_of = out_low[:, made_of[0]]
-            columns[output.name] = compiled.lows[made_of[0]](
-                np.where(np.isinf(key_of) & (key_of > 0), np.nan, key_of)
-            )
-        elif exact is None:
-            columns[output.name] = _double(output.function, output.log, out, made_of)
-        else:
-            columns[output.name] = _exact(output.function, output.log, exact, made_of, compiled.totals)
-    return pa.table(columns)
+    return Cells(columns, out, out_low, there, starts)
+
+
+def added(values: Array, lows: Array, starts: Array) -> tuple[Array, Array]:
+    """Add up runs of aggregates; a minimum of nothing is NaN."""
+    out = np.zeros((starts.size, values.shape[1]), np.complex128)
+    out_low = np.full((starts.size, lows.shape[1]), np.inf)
+    kernel.gather(values, lows, starts, out, out_low)
+    return out, np.where(np.isposinf(out_low), np.nan, out_low)
 
 
 def merged(results: Results) -> tuple[Array, Array]:
@@ -89,7 +111,8 @@ def _sortable(column: Any) -> Any:
     return column.cast(column.type.value_type) if pa.types.is_dictionary(column.type) else column
 
 
-def _double(function: str, log: int | None, out: Array, made_of: tuple[int, ...]) -> pa.Array:
+def double(function: str, log: int | None, out: Array, made_of: tuple[int, ...]) -> pa.Array:
+    """Return a column of results from wide numbers."""
     total = out[:, 0] if not made_of else out[:, 1 + made_of[0]]
     if log is not None:
         positive = total.real > 0
@@ -110,7 +133,8 @@ def _double(function: str, log: int | None, out: Array, made_of: tuple[int, ...]
 # ---- exact integers
 
 
-def _gathered(integers: list[list[list[int]]], there: Array, starts: Array) -> list[list[int]]:
+def gathered(integers: list[list[list[int]]], there: Array, starts: Array) -> list[list[int]]:
+    """Add up the integers of the sub-streams that make up each cell."""
     edges = [*starts.tolist(), there.size]
     out = []
     for begin, end in pairwise(edges):
@@ -135,13 +159,19 @@ def _pairs(classes: list[list[int]]) -> list[int]:
     ]
 
 
-def _exact(
-    function: str, log: int | None, rows: list[list[int]], made_of: tuple[int, ...], totals: tuple[Parts, ...]
+def exact(
+    function: str,
+    log: int | None,
+    rows: Sequence[Sequence[int | Fraction]],
+    made_of: tuple[int, ...],
+    totals: tuple[Parts, ...],
 ) -> pa.Array:
-    def total(row: list[int], which: int) -> Fraction:
+    """Return a column of results from integers."""
+
+    def total(row: Sequence[int | Fraction], which: int) -> Fraction:
         return sum((row[1 + column] * scale for column, scale in totals[which]), Fraction(0))
 
-    counts = [int(total(row, made_of[-1])) if made_of else row[0] for row in rows]
+    counts = [int(total(row, made_of[-1])) if made_of else int(row[0]) for row in rows]
     if log is not None:
         per = 1.0 if log == 2 else math.log10(2)
         return pa.array([_log2(count) * per if count else None for count in counts], pa.float64())

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
@@ -13,27 +12,14 @@ from sparkleene.engine import exact, execute, finish
 from sparkleene.engine.columns import Time, time_column, window_units
 from sparkleene.engine.compile import Compiled, compile
 from sparkleene.engine.fields import Place
+from sparkleene.engine.options import Options
 from sparkleene.engine.stream import Stream, stream
 from sparkleene.engine.threads import threads_of
-from sparkleene.engine.windows import Windows, ending, sliding, whole
+from sparkleene.engine.windows import Grid, Windows, ending, grid, sliding, whole
 from sparkleene.kernels.windows import ticks
 from sparkleene.plan.plan import Plan
 
 Array = np.ndarray[Any, Any]
-
-
-@dataclass(frozen=True)
-class Options:
-    """How the table's columns are meant and how numbers are kept."""
-
-    time: str = "time"
-    type: str | None = "type"
-    tiebreak: str | None = None
-    time_unit: str | None = None
-    numbers: str = "double"
-    offset: Fraction = Fraction(0)  # in milliseconds, or in the unit of the time column
-    offset_in_ms: bool = False
-    masks: tuple[str, ...] = ()  # columns of ready label masks, which then need no types; see `stream`
 
 
 def run(
@@ -45,38 +31,57 @@ def run(
     filename: str = "query",
 ) -> pa.Table:
     """Evaluate a planned query over a table."""
-    many = threads_of(threads)
-    rows, compiled, windows = prepare(plan, table, options, many, source, filename)
-    is_exact = options.numbers == "exact"
-    results = execute.run(compiled, compiled.program, windows.lo, windows.hi, windows.units, many)
-    integers = None
-    if is_exact:
-        there = np.flatnonzero(results.values[:, :, 0].real.max(axis=1, initial=0.0) > 0)
-        windows = windows.where(there)
-        results = execute.Results(results.values[there], results.lows[there])
-        precise = compile(plan, table, rows, True, many, source, filename)
-        integers = exact.integers(precise, results, windows.lo, windows.hi, many)
-    return finish.finish(plan, compiled if not is_exact else precise, rows, windows, results, integers)
+    return finish.finish(plan, *evaluate(plan, table, options, threads_of(threads), source, filename))
+
+
+Evaluated = tuple[Compiled, Stream, Windows, execute.Results, list[list[list[int]]] | None]
+"""What `finish.finish` and `partial.partial` are given: the results of all windows of all sub-streams."""
+
+
+def evaluate(
+    plan: Plan, table: pa.Table, options: Options, threads: int, source: str, filename: str
+) -> Evaluated:
+    """Evaluate all windows of all sub-streams, in exact mode as integers too."""
+    rows, compiled, windows = prepare(plan, table, options, threads, source, filename)
+    results = execute.run(compiled, compiled.program, windows.lo, windows.hi, windows.units, threads)
+    if options.numbers != "exact":
+        return compiled, rows, windows, results, None
+    there = np.flatnonzero(results.values[:, :, 0].real.max(axis=1, initial=0.0) > 0)
+    windows = windows.where(there)
+    results = execute.Results(results.values[there], results.lows[there])
+    precise = compile(plan, table, rows, True, threads, source, filename)
+    integers = exact.integers(precise, results, windows.lo, windows.hi, threads)
+    return precise, rows, windows, results, integers
 
 
 def prepare(
     plan: Plan, table: pa.Table, options: Options, threads: int, source: str, filename: str
 ) -> tuple[Stream, Compiled, Windows]:
     """Put a table in order, build the arrays for the kernels and find the windows."""
-    window = plan.bound.window
-    time = time_column(table, options.time, options.time_unit, source, filename)
-    size = slide = None
-    if window is not None:
-        size, slide, time = window_units(window, time, source, filename)
+    time, size, lie = clocked(plan, table, options, source, filename)
     rows = stream(plan, table, time, options.type, options.tiebreak, threads, source, filename, options.masks)
     compiled = compile(plan, table, rows, False, threads, source, filename)
     if size is None:
         return rows, compiled, whole(rows)
-    if slide is None:
+    if lie is None:
         return rows, compiled, _triggered(compiled, rows, time, size, threads)
-    events = window is not None and window.unit == "events"
+    return rows, compiled, sliding(rows, lie)
+
+
+def clocked(
+    plan: Plan, table: pa.Table, options: Options, source: str, filename: str
+) -> tuple[Time, Fraction | None, Grid | None]:
+    """Return the times of a table, the windows' size by them, and where windows with a slide lie."""
+    window = plan.bound.window
+    time = time_column(table, options.time, options.time_unit, source, filename)
+    if window is None:
+        return time, None, None
+    size, slide, time = window_units(window, time, source, filename)
+    if slide is None:
+        return time, size, None
+    events = window.unit == "events"
     offset = Fraction(0) if events else _offset(options, time)
-    return rows, compiled, sliding(rows, time, size, slide, offset, events)
+    return time, size, grid(time, size, slide, offset, events)
 
 
 def _offset(options: Options, time: Time) -> Fraction:

@@ -20,6 +20,7 @@ import pyarrow as pa
 from sparkleene.engine import execute, run
 from sparkleene.engine.compile import Compiled
 from sparkleene.engine.finish import _ranks, merged
+from sparkleene.engine.options import Options
 from sparkleene.engine.stream import Stream
 from sparkleene.engine.threads import threads_of
 from sparkleene.engine.windows import Windows
@@ -39,7 +40,7 @@ ALL = 1 << 62  # no limit
 def trends(
     plan: Plan,
     table: pa.Table,
-    options: run.Options,
+    options: Options,
     limit: int | None,
     source: str = "",
     filename: str = "query",
@@ -239,7 +240,7 @@ def _search(plan: Plan, compiled: Compiled, rows: Stream) -> _Search:
 def _table(
     plan: Plan,
     table: pa.Table,
-    options: run.Options,
+    options: Options,
     rows: Stream,
     windows: Windows,
     found: list[tuple[int, Match]],
@@ -256,7 +257,7 @@ def _table(
     return pa.table(columns)
 
 
-def _events(plan: Plan, table: pa.Table, options: run.Options, rows: Stream, found: list[Trend]) -> pa.Array:
+def _events(plan: Plan, table: pa.Table, options: Options, rows: Stream, found: list[Trend]) -> pa.Array:
     """Return lists of events, each with its label, its row in the input, and the columns that the query reads."""
     flat = np.array([pair for trend in found for pair in reversed(trend)], np.int64).reshape(-1, 2)
     offsets = np.append(0, np.cumsum([len(trend) for trend in found], dtype=np.int64))

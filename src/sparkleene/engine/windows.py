@@ -44,46 +44,82 @@ def whole(stream: Stream) -> Windows:
     return Windows(segment, np.zeros(segment.size, np.int64), lo, hi, None, lambda key: [])
 
 
-def sliding(
-    stream: Stream, time: Time, size: Fraction, slide: Fraction, offset: Fraction, events: bool
-) -> Windows:
-    """Return the windows of WITHIN size SLIDE slide that hold rows."""
+@dataclass(frozen=True)
+class Grid:
+    """Where the windows of WITHIN size SLIDE slide lie: number k is [base + k*step, ... + span) by a clock.
+
+    They are made of panes of one width. The clock is the times where these are integers, the numbers of the panes
+    for doubles, and a row's place in its sub-stream for windows of events.
+    """
+
+    base: int
+    span: int
+    step: int
+    width: int
+    pane: Fraction  # the length of a pane by the times
+    events: bool
+    clock: Callable[[Array], Array]  # of times
+    columns: Callable[[Array], list[pa.Array]]  # window_start and window_end of keys
+
+    def panes(self, clock: Array, bounds: Array) -> tuple[Array, Array, Array, Array]:
+        """Return the panes that hold rows: sub-stream, number, rows from, rows to."""
+        return kernel.sliding(clock, self.events, bounds, self.base, self.width, self.width)
+
+    def by_panes(self) -> Grid:
+        """Return the same windows by a clock that numbers the panes."""
+        span, step = self.span // self.width, self.step // self.width
+        return Grid(0, span, step, 1, self.pane, False, lambda time: time, self.columns)
+
+    def check(self, clock: Array, bounds: Array) -> None:
+        """Raise if the windows reach beyond the range of their clock, or are too many."""
+        if self.events:
+            _check_range(0, int(np.diff(bounds).max(initial=0)), 0, self.span, self.step)
+            return
+        filled = np.flatnonzero(np.diff(bounds))
+        first, last = clock[bounds[:-1][filled]], clock[bounds[1:][filled] - 1]
+        _check_range(int(first.min(initial=0)), int(last.max(initial=0)), self.base, self.span, self.step)
+        # If no window were empty:
+        most = float(((last.astype(np.float64) - first + self.span) / self.step + 1.0).sum())
+        if most > MANY and (self.span // self.step + 1) * len(clock) > MANY:
+            _check_count(kernel.windows(clock, bounds, self.base, self.span, self.step))
+
+
+def grid(time: Time, size: Fraction, slide: Fraction, offset: Fraction, events: bool) -> Grid:
+    """Return where the windows of WITHIN size SLIDE slide lie."""
     pane = _gcd(size, slide)
     offset %= slide
-    if events:
-        clock, base = stream.time, 0
-        span, step, width = int(size), int(slide), int(pane)
-        _check_range(0, int(np.diff(stream.bounds).max(initial=0)), 0, span, step)
-    elif stream.time.dtype == np.int64:
-        clock, base = stream.time, int(offset)
-        span, step, width = int(size), int(slide), int(pane)
-    else:  # panes number the times of doubles
-        clock, base = panes(stream.time, pane, offset), 0
-        span, step, width = int(size / pane), int(slide / pane), 1
-    if not events:
-        filled = np.flatnonzero(np.diff(stream.bounds))
-        first, last = clock[stream.bounds[:-1][filled]], clock[stream.bounds[1:][filled] - 1]
-        _check_range(int(first.min(initial=0)), int(last.max(initial=0)), base, span, step)
-        most = float(((last.astype(np.float64) - first + span) / step + 1.0).sum())  # if no window were empty
-        if most > MANY and (span // step + 1) * len(clock) > MANY:
-            _check_count(kernel.windows(clock, stream.bounds, base, span, step))
-    segment, key, lo, hi = kernel.sliding(clock, events, stream.bounds, base, span, step)
+    if events or time.values.dtype == np.int64:
+        base = 0 if events else int(offset)
+        span, step = int(size), int(slide)
 
-    def units() -> tuple[Array, Array]:
-        _, _, begin, end = kernel.sliding(clock, events, stream.bounds, base, width, width)
-        return begin, end
+        def columns(key: Array) -> list[pa.Array]:
+            write = pa.array if events else time.to_array
+            return [write(base + key * step), write(base + key * step + span)]
 
-    def columns(key: Array) -> list[pa.Array]:
-        if events:
-            return [pa.array(key * step), pa.array(key * step + span)]
-        if clock is stream.time:
-            return [time.to_array(base + key * step), time.to_array(base + key * step + span)]
+        return Grid(base, span, step, int(pane), pane, events, lambda time: time, columns)
+
+    def exactly(key: Array) -> list[pa.Array]:
         starts = [offset + int(k) * slide for k in key]
         return [time.to_array(starts), time.to_array([start + size for start in starts])]
 
+    def numbers(time: Array) -> Array:
+        return panes(time, pane, offset)
+
+    return Grid(0, int(size / pane), int(slide / pane), 1, pane, False, numbers, exactly)
+
+
+def sliding(stream: Stream, grid: Grid) -> Windows:
+    """Return the windows that hold rows."""
+    clock = grid.clock(stream.time)
+    grid.check(clock, stream.bounds)
+    segment, key, lo, hi = kernel.sliding(clock, grid.events, stream.bounds, grid.base, grid.span, grid.step)
+
+    def units() -> tuple[Array, Array]:
+        return grid.panes(clock, stream.bounds)[2:]
+
     # Panes of so many rows would part simultaneous rows.
-    composes = span > step and not (events and stream.tied)
-    return Windows(segment, key, lo, hi, units if composes else None, columns)
+    composes = grid.span > grid.step and not (grid.events and stream.tied)
+    return Windows(segment, key, lo, hi, units if composes else None, grid.columns)
 
 
 def ending(

@@ -1,0 +1,20 @@
+"""How a table is meant to be read."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+
+
+@dataclass(frozen=True)
+class Options:
+    """How the table's columns are meant and how numbers are kept."""
+
+    time: str = "time"
+    type: str | None = "type"
+    tiebreak: str | None = None
+    time_unit: str | None = None
+    numbers: str = "double"
+    offset: Fraction = Fraction(0)  # in milliseconds, or in the unit of the time column
+    offset_in_ms: bool = False
+    masks: tuple[str, ...] = ()  # columns of ready label masks, which then need no types; see `stream`

@@ -1,0 +1,76 @@
+"""A query checked against the types of a table before any row is read, and the types of its result."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from sparkleene.engine.columns import (
+    codes,
+    exact_values,
+    label_masks,
+    low_values,
+    sum_values,
+    time_column,
+    window_units,
+)
+from sparkleene.engine.expressions import evaluate, numeric, sides
+from sparkleene.engine.options import Options
+from sparkleene.language.bound import Field, Literal_, Term
+from sparkleene.plan.plan import Plan
+from sparkleene.plan.predicates import separate
+from sparkleene.plan.predicates import sides as sides_of
+
+
+def check(plan: Plan, table: pa.Table, options: Options, source: str, filename: str) -> pa.Schema:
+    """Return the schema of the result, or raise what a run over a table of these columns would.
+
+    The table may be empty, or hold a few rows, so that errors can show a value.
+    """
+    bound = plan.bound
+    place = (source, filename)
+    time = time_column(table, options.time, options.time_unit, *place)
+    fields: list[tuple[str, pa.DataType]] = []
+    if bound.window is not None:
+        events = bound.window.unit == "events"
+        _, _, time = window_units(bound.window, time, *place)
+        type = pa.int64() if events else time.type
+        fields += [("window_start", type), ("window_end", type)]
+    if not options.masks:
+        label_masks(bound, table, options.type, *place)
+    if options.tiebreak is not None:
+        evaluate(Field((options.tiebreak,)), table, *place)
+    keys = [codes(table, key.path, *place)[1].type for key in bound.keys]
+    fields += [(name, keys[k]) for name, k in zip(bound.group_names, bound.group, strict=True)]
+    for pair in plan.pairs:
+        for comparison in pair.comparisons:
+            sides(comparison.left, comparison.right, comparison.op, table, *place)
+        for term in pair.general:
+            _check_general(term, table, *place)
+    exact = options.numbers == "exact"
+    for output in bound.outputs:
+        if output.function in ("min", "max"):
+            back = low_values(table, output.path, False, *place)[1]
+            fields.append((output.name, back(np.zeros(0)).type))
+            continue
+        if output.path:
+            exact_values(table, output.path, *place) if exact else sum_values(table, output.path, *place)
+        text = exact and output.function != "avg" and output.log is None
+        fields.append((output.name, pa.string() if text else pa.float64()))
+    return pa.schema(fields)
+
+
+def _check_general(term: Term, table: pa.Table, source: str, filename: str) -> None:
+    """Check the parts of a condition that speak of one event each."""
+    if isinstance(term, Literal_):
+        return
+    if len(sides_of(term)) < 2:
+        numeric(term, table, source, filename, boolean=True)
+    elif (comparison := separate(term)) is not None:
+        sides(comparison.left, comparison.right, comparison.op, table, source, filename)
+    else:
+        parts: Any = getattr(term, "args", ())
+        for part in parts:
+            _check_general(part, table, source, filename)
