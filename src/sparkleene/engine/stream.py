@@ -93,11 +93,7 @@ def stream(
 
     found = [codes(table, key.path, source, filename) for key in bound.keys]
     keys = _Keys([code for code, _ in found], [values for _, values in found])
-    # Rows without a label matter only where rows are counted or gaps between them tell.
-    every_row = bound.semantics == "contiguous" or (
-        bound.window is not None and bound.window.unit == "events"
-    )
-    universal = [k for k, key in enumerate(bound.keys) if key.labels is None]
+    every_row, universal = plan.every_row, list(plan.universal)
     if len(universal) == len(keys.codes):
         code, first = combine(keys.codes, [len(values) for values in keys.values])
         of_sub = [column[first] for column in keys.codes]

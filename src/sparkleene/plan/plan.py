@@ -73,6 +73,17 @@ class Plan:
         scale = math.lcm(a.denominator, b.denominator)
         return Fraction(math.gcd(int(a * scale), int(b * scale)), scale)
 
+    @property
+    def every_row(self) -> bool:
+        """Whether rows without a label matter: where gaps between rows tell, or rows are counted."""
+        window = self.bound.window
+        return self.bound.semantics == "contiguous" or (window is not None and window.unit == "events")
+
+    @cached_property
+    def universal(self) -> tuple[int, ...]:
+        """The keys that bind every row."""
+        return tuple(k for k, key in enumerate(self.bound.keys) if key.labels is None)
+
     @cached_property
     def mandatory(self) -> frozenset[int]:
         """The labels that every trend has."""
