@@ -1,14 +1,16 @@
 from __future__ import annotations
 
+import json
 import os
 import re
 import signal
 import subprocess
+import sys
 import time
 from collections.abc import Iterator
 from contextlib import ExitStack
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -51,12 +53,60 @@ def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
         yield address
 
 
+@pytest.fixture(scope="session")
+def connect(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """The address of a Spark Connect server with two cores of this machine."""
+    folder = tmp_path_factory.mktemp("connect")
+    conf = {
+        "spark.connect.grpc.binding.address": "127.0.0.1",
+        "spark.connect.grpc.binding.port": "0",
+        "spark.driver.host": "127.0.0.1",
+        "spark.sql.session.timeZone": "UTC",
+        "spark.sql.warehouse.dir": str(folder / "warehouse"),
+        "spark.ui.enabled": "false",
+    }
+    settings = [word for key, value in conf.items() for word in ("--conf", f"{key}={value}")]
+    server = "org.apache.spark.sql.connect.service.SparkConnectServer"
+    with ExitStack() as stack:
+        log = start(
+            stack, folder / "server", "SparkSubmit", "--master", "local[2,4]", *settings, "--class", server,
+            "spark-internal",
+        )  # fmt: skip
+        yield "sc://" + wait_for(log, r"Spark Connect server started at: (\S+:\d+)")
+
+
+@pytest.fixture(scope="session")
+def on_cluster(cluster: str, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
+    """What the checks of remote_script.py find on the cluster."""
+    return remote(cluster, tmp_path_factory.mktemp("on_cluster"))
+
+
+@pytest.fixture(scope="session")
+def on_connect(connect: str, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
+    """What the checks of remote_script.py find at the Connect server."""
+    return remote(connect, tmp_path_factory.mktemp("on_connect"))
+
+
+def remote(address: str, folder: Path) -> dict[str, Any]:
+    """Return what the checks of remote_script.py find at a cluster or a Connect server."""
+    script = Path(__file__).with_name("remote_script.py")
+    environment = {key: value for key, value in os.environ.items() if not key.startswith("SPARK_")}
+    environment["PYTHONPATH"] = str(script.parents[2])
+    done = subprocess.run(
+        [sys.executable, str(script), address],
+        cwd=folder, env=environment, capture_output=True, text=True, timeout=300,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    found: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
+    return found
+
+
 def start(stack: ExitStack, log: Path, part: str, *arguments: str) -> Path:
-    """Start a part of a cluster, which ends with the stack, and return the file of its output."""
+    """Start a part of Spark, which ends with the stack, and return the file of its output."""
     import pyspark
 
     home = Path(pyspark.__file__).parent
-    settings = {"SPARK_HOME": str(home), "SPARK_LOCAL_IP": "127.0.0.1", "SPARK_DAEMON_MEMORY": "256m"}
+    settings = {"SPARK_HOME": str(home), "SPARK_LOCAL_IP": "127.0.0.1", "SPARK_DAEMON_MEMORY": "512m"}
     with log.open("w") as output:
         process = subprocess.Popen(
             [str(home / "bin" / "spark-class"), f"org.apache.spark.deploy.{part}", *arguments],

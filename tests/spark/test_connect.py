@@ -1,0 +1,32 @@
+"""On Spark Connect, where the client's process has no JVM."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+pytestmark = pytest.mark.spark
+
+
+def test_a_table_is_the_same_after_it_was_a_frame(on_connect: dict[str, Any]) -> None:
+    assert on_connect["round_trip"] is True
+
+
+def test_the_session_is_found(on_connect: dict[str, Any]) -> None:
+    assert on_connect["one_session"] == [True, "session-differs"]
+
+
+def test_tasks_run_the_shipped_package(on_connect: dict[str, Any]) -> None:
+    found = on_connect["in_task"]
+    assert found["count"] == 43
+    assert ".zip/sparkleene/__init__.py" in found["package"]
+    assert ".zip" not in found["kernels"]
+
+
+def test_shipping_twice(on_connect: dict[str, Any]) -> None:
+    assert on_connect["shipped_twice"] == 43
+
+
+def test_a_task_that_dies_is_run_again(on_connect: dict[str, Any]) -> None:
+    assert on_connect["retried"] == [43, 1]
