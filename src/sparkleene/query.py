@@ -107,12 +107,17 @@ class Query:
                 Diagnostic("missing-column", message, notes=notes, help=help), self.text, self._filename
             )
 
-    def run(self, data: Any, *, threads: int | None = None) -> Any:
+    def run(self, data: Any, *, threads: int | None = None, strategy: str | None = None) -> Any:
         """Evaluate the query over a table and return the result as the same kind of data.
 
         `data` is a pyarrow Table or RecordBatch, a pandas or polars frame, or the path of a Parquet or CSV
         file (the result is then a Table). `threads` defaults to all cores.
+
+        The result for a DataFrame of Spark is one that is not evaluated yet; `strategy` chooses how rows reach
+        the kernels there ("shuffle" or "combine"), by default what `explain` says.
         """
+        if _is_spark(data):
+            return self._run_spark(data, strategy)
         from sparkleene.engine.run import run
         from sparkleene.engine.tables import read, schema_names
 
@@ -122,6 +127,19 @@ class Query:
         text = [] if self._type is None else [self._type]
         table, back = read(data, self._needed(made, names), text)
         return back(run(made, table, self._options(), threads, self.text, self._filename))
+
+    def __call__(self, data: Any) -> Any:
+        """Do what `run` does, so that `df.transform(query)` works."""
+        return self.run(data)
+
+    def _run_spark(self, frame: Any, strategy: str | None) -> Any:
+        from sparkleene.spark.batch import Request, run
+
+        names = frame.columns
+        self._check_type(names)
+        made = self._plan_for(tuple(names))
+        needed = tuple(self._needed(made, names))
+        return run(Request(made, self._options(), needed, self.text, self._filename, strategy), frame)
 
     def trends(self, data: Any, *, limit: int | None = 20) -> Any:
         """Return the first trends behind the numbers, a row each, as the same kind of data; None for all.
@@ -167,6 +185,11 @@ class Query:
     def __repr__(self) -> str:
         """Show the query's text."""
         return f"<sparkleene query {self.text!r}>"
+
+
+def _is_spark(data: Any) -> bool:
+    """Tell whether data is a DataFrame of Spark, classic or Connect, without importing Spark."""
+    return any(kind.__module__.startswith("pyspark.sql.") for kind in type(data).__mro__)
 
 
 def query(

@@ -4,12 +4,25 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from typing import Any
+from zlib import crc32
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from sparkleene.engine.fields import Place, as_numpy, bounds, find, joined, kind, owned, plain, told
+from sparkleene.engine.fields import (
+    Place,
+    as_numpy,
+    bounds,
+    decoded,
+    find,
+    integers,
+    joined,
+    kind,
+    owned,
+    plain,
+    told,
+)
 from sparkleene.language.bound import Path
 
 Codes = np.ndarray[Any, Any]
@@ -202,3 +215,39 @@ def _slots(values: Codes) -> Codes:
     """Return the top bits of the values times the golden ratio (Knuth's multiplicative hashing)."""
     mixed = values.view(np.uint64) * np.uint64(0x9E3779B97F4A7C15)
     return np.asarray((mixed >> np.uint64(64 - SLOT_BITS)).view(np.int64))
+
+
+# ---- buckets
+
+
+def buckets(table: pa.Table, keys: Sequence[str], count: int) -> Codes:
+    """Return a bucket for each row, the same for equal keys in every table and process; -1 where a key is NULL.
+
+    >>> one, two = (buckets(pa.table({"k": k}), ["k"], 9).tolist() for k in (["x", None], ["y", "x"]))
+    >>> one[0] == two[1], one[1]
+    (True, -1)
+    """
+    mixed = np.zeros(table.num_rows, np.uint64)
+    absent = np.zeros(table.num_rows, bool)
+    for name in keys:
+        code, values = codes(table, (name,))
+        absent |= code < 0
+        hashed = np.append(_hashes(values), np.uint64(0))
+        mixed = (mixed ^ hashed[code]) * np.uint64(0x9E3779B97F4A7C15)
+    number = ((mixed >> np.uint64(33)) % np.uint64(count)).astype(np.int32)
+    number[absent] = -1
+    return number
+
+
+def _hashes(values: pa.Array) -> Codes:
+    """Return 64 bits for each value, whatever the process."""
+    values = decoded(values)
+    type = values.type
+    if pa.types.is_floating(type):
+        return as_numpy(values.cast(pa.float64())).view(np.uint64)
+    if pa.types.is_boolean(type) or (pa.types.is_integer(type) and type != pa.uint64()):
+        return as_numpy(values.cast(pa.int64())).view(np.uint64)
+    if pa.types.is_temporal(type):
+        return as_numpy(integers(values)).view(np.uint64)
+    raw = values if kind(type) == "binary" else values.cast(pa.string()).cast(pa.binary())
+    return np.array([crc32(item) for item in raw.to_pylist()], np.uint64)

@@ -1,0 +1,291 @@
+"""What runs in Spark's Python workers: functions over Arrow batches that call the engine.
+
+Each is a small object that Spark pickles; the plan it holds is lowered, see `engine.lower`. A mistake in the data
+does not fail the worker: it becomes a row with the text of the error, which Spark raises, without a stack trace of
+two languages around it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from sparkleene.engine.fields import decoded
+from sparkleene.engine.keys import buckets
+from sparkleene.engine.options import Options
+from sparkleene.errors import SparkleeneError
+from sparkleene.plan.plan import Plan
+
+Batches = Iterable[pa.RecordBatch]
+
+ERROR = "sparkleene error"
+BUCKET = "sparkleene bucket"
+AGAIN = "sparkleene again"  # marks the keys of sub-streams that have to be evaluated from their rows
+CHUNK = 1 << 21  # rows that are packed together
+OUT = 1 << 16  # rows of a batch of results
+
+
+@dataclass(frozen=True)
+class Job:
+    """A lowered query, and the columns that its results have on the way."""
+
+    plan: Plan
+    options: Options
+    schema: pa.Schema
+    partial: bool
+    source: str
+    filename: str
+
+    def results(self, table: pa.Table) -> pa.Table:
+        """Evaluate the query over a table."""
+        from sparkleene.engine.run import evaluate
+
+        return self.written(evaluate(self.plan, table, self.options, cores(), self.source, self.filename))
+
+    def written(self, evaluated: Any) -> pa.Table:
+        """Write evaluated windows as results, or as parts of them."""
+        from sparkleene.engine.finish import finish
+        from sparkleene.engine.partial import partial
+
+        return (partial if self.partial else finish)(self.plan, *evaluated)
+
+
+@dataclass(frozen=True)
+class Evaluate:
+    """From rows, all those of some sub-streams, to results."""
+
+    job: Job
+
+    def __call__(self, batches: Batches) -> Iterator[pa.RecordBatch]:
+        """Evaluate a partition."""
+        rows = list(batches)
+        if rows:
+            yield from guarded(self.job.schema, lambda: iter([self.job.results(pa.Table.from_batches(rows))]))
+
+
+@dataclass(frozen=True)
+class Total:
+    """From parts of results, all those of some groups and windows, to results."""
+
+    job: Job
+    schema: pa.Schema
+
+    def __call__(self, batches: Batches) -> Iterator[pa.RecordBatch]:
+        """Add up a partition."""
+        from sparkleene.engine.partial import total
+
+        rows = list(batches)
+        if rows:
+            table = pa.Table.from_batches(rows).drop_columns([ERROR])
+            yield from sent(total(self.job.plan, table, self.job.options.numbers), self.schema)
+
+
+# ---- packed tables
+
+
+@dataclass(frozen=True)
+class Pack:
+    """From rows to packed tables of rows and matrices, one of each for a bucket of keys and a chunk of rows."""
+
+    job: Job
+    combine: bool
+    buckets: int
+
+    def __call__(self, batches: Batches) -> Iterator[pa.RecordBatch]:
+        """Pack a partition."""
+        try:
+            for chunk in chunks(batches):
+                yield self.packed(chunk)
+        except SparkleeneError as error:
+            yield packs([(0, None, None)], error.render())
+
+    def packed(self, table: pa.Table) -> pa.RecordBatch:
+        """Pack a chunk of rows."""
+        units, rows = None, table
+        if self.combine:
+            from sparkleene.engine.compose import stretches
+
+            job = self.job
+            units, rows = stretches(job.plan, table, job.options, cores(), job.source, job.filename)
+        keys = [key.path[0] for key in self.job.plan.bound.keys if key.labels is None]
+        parts = [] if units is None else [(0, units, unit_keys(self.job.plan))]
+        found: dict[int, list[Any]] = {}
+        for place, part, names in (*parts, (1, rows, keys)):
+            for bucket, some in by_bucket(part, names, self.buckets):
+                found.setdefault(bucket, [None, None])[place] = to_bytes(some)
+        return packs([(bucket, blobs[0], blobs[1]) for bucket, blobs in sorted(found.items())])
+
+
+@dataclass(frozen=True)
+class Compose:
+    """From packed tables, all those of some buckets, to results.
+
+    Sub-streams whose stretches overlap in time give no results but their keys, marked in the column AGAIN, and
+    with them all of their bucket.
+    """
+
+    job: Job
+
+    def __call__(self, batches: Batches) -> Iterator[pa.RecordBatch]:
+        """Compose a partition."""
+        found: dict[int, tuple[list[pa.Table], list[pa.Table]]] = {}
+        for batch in batches:
+            errors = batch.column(3).drop_null()
+            if len(errors):
+                yield failed(self.job.schema, errors[0].as_py())
+                return
+            numbers, *columns = batch.columns[:3]
+            for place, column in enumerate(columns):
+                for number, blob in zip(numbers.to_pylist(), column, strict=True):
+                    if blob.is_valid:
+                        parts = found.setdefault(number, ([], []))
+                        parts[place].append(pa.ipc.open_stream(blob.as_buffer()).read_all())
+        yield from guarded(self.job.schema, lambda: self.results(found))
+
+    def results(self, found: dict[int, tuple[list[pa.Table], list[pa.Table]]]) -> Iterator[pa.Table]:
+        """Yield the results of all buckets, together if they can be."""
+        if not found:
+            return
+        if not any(units for units, _ in found.values()):
+            rows = [table for _, tables in found.values() for table in tables]
+            yield self.job.results(pa.concat_tables(rows, promote_options="permissive"))
+            return
+        together = self.composed([part for part in found.values()])
+        if together is not None:
+            yield together
+            return
+        for parts in found.values():
+            one = self.composed([parts])
+            yield one if one is not None else self.again(*parts)
+
+    def again(self, units: list[pa.Table], rows: list[pa.Table]) -> pa.Table:
+        """Return the keys of all sub-streams of a bucket, marked."""
+        keys = self.job.plan.bound.keys
+        names = {key_name(k): key.path[0] for k, key in enumerate(keys)}
+        found = [table.select(unit_keys(self.job.plan)).rename_columns(list(names)) for table in units]
+        found += [table.select(list(names.values())).rename_columns(list(names)) for table in rows]
+        plain = [
+            pa.table({n: decoded(c) for n, c in zip(t.column_names, t.columns, strict=True)}) for t in found
+        ]
+        distinct = pa.concat_tables(plain, promote_options="permissive").group_by(list(names)).aggregate([])
+        marks = pa.array(np.ones(distinct.num_rows if names else 1, bool))
+        return distinct.append_column(AGAIN, marks) if names else pa.table({AGAIN: marks})
+
+    def composed(self, parts: list[tuple[list[pa.Table], list[pa.Table]]]) -> pa.Table | None:
+        """Return the results of some buckets, None where stretches overlap."""
+        from sparkleene.engine.compose import compose
+
+        job = self.job
+        units, rows = (
+            pa.concat_tables([table for part in parts for table in part[place]], promote_options="permissive")
+            for place in (0, 1)
+        )
+        evaluated = compose(job.plan, units, rows, job.options, cores(), job.source, job.filename)
+        return None if evaluated is None else job.written((*evaluated, None))
+
+
+def chunks(batches: Batches, size: int = CHUNK) -> Iterator[pa.Table]:
+    """Put batches together to tables of a good size."""
+    held: list[pa.RecordBatch] = []
+    rows = 0
+    for batch in batches:
+        held.append(batch)
+        rows += batch.num_rows
+        if rows >= size:
+            yield pa.Table.from_batches(held)
+            held, rows = [], 0
+    if rows:
+        yield pa.Table.from_batches(held)
+
+
+def unit_keys(plan: Plan) -> list[str]:
+    """Return the names of the keys in tables of stretches."""
+    return [f"k{k}" for k in range(len(plan.bound.keys))]
+
+
+def key_name(k: int) -> str:
+    """Return the name of a key among the columns of results."""
+    return f"sparkleene key {k}"
+
+
+def by_bucket(table: pa.Table, keys: Sequence[str], count: int) -> Iterator[tuple[int, pa.Table]]:
+    """Part a table into buckets of its keys; rows keep their order, and those with a NULL key are dropped."""
+    from sparkleene.kernels.order import by_code
+
+    if not table.num_rows:
+        return
+    if not keys or count == 1:
+        yield 0, table
+        return
+    number = buckets(table, keys, count)
+    rows, bounds = by_code(number, count)
+    ordered = table.take(pa.array(rows))
+    for bucket in np.flatnonzero(np.diff(bounds)).tolist():
+        yield bucket, ordered.slice(bounds[bucket], bounds[bucket + 1] - bounds[bucket])
+
+
+PACKS = pa.schema([(BUCKET, pa.int32()), ("units", pa.binary()), ("rows", pa.binary()), (ERROR, pa.string())])
+
+
+def packs(rows: list[tuple[int, bytes | None, bytes | None]], error: str | None = None) -> pa.RecordBatch:
+    """Return packed tables as a batch."""
+    numbers, units, tables = zip(*rows, strict=True) if rows else ((), (), ())
+    errors = pa.array([error] * len(rows), pa.string())
+    columns = [
+        pa.array(numbers, pa.int32()),
+        pa.array(units, pa.binary()),
+        pa.array(tables, pa.binary()),
+        errors,
+    ]
+    return pa.RecordBatch.from_arrays(columns, schema=PACKS)
+
+
+def to_bytes(table: pa.Table) -> Any:
+    """Return a table in Arrow's stream format."""
+    sink = pa.BufferOutputStream()
+    with pa.ipc.new_stream(sink, table.schema) as writer:
+        writer.write_table(table.combine_chunks())
+    return memoryview(sink.getvalue())
+
+
+# ---- results
+
+
+def guarded(schema: pa.Schema, work: Callable[[], Iterator[pa.Table]]) -> Iterator[pa.RecordBatch]:
+    """Send what the work yields; if it fails for a mistake in the data, send the error's text."""
+    try:
+        for table in work():
+            yield from sent(table, schema)
+    except SparkleeneError as error:
+        yield failed(schema, error.render())
+
+
+def sent(table: pa.Table, schema: pa.Schema) -> list[pa.RecordBatch]:
+    """Return a table as batches of a schema; columns that it lacks are NULL."""
+    known = set(table.column_names)
+    columns = [
+        table.column(field.name).cast(field.type)
+        if field.name in known
+        else pa.chunked_array([pa.nulls(table.num_rows, field.type)])
+        for field in schema
+    ]
+    found: list[pa.RecordBatch] = pa.Table.from_arrays(columns, schema=schema).to_batches(OUT)
+    return found
+
+
+def failed(schema: pa.Schema, error: str) -> pa.RecordBatch:
+    """Return a batch of one row that is an error."""
+    columns = [pa.array([error]) if field.name == ERROR else pa.nulls(1, field.type) for field in schema]
+    return pa.RecordBatch.from_arrays(columns, schema=schema)
+
+
+def cores() -> int:
+    """Return how many cores a task may use."""
+    from pyspark import TaskContext
+
+    context = TaskContext.get()
+    return context.cpus() if context is not None else 1

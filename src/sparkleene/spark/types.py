@@ -1,0 +1,90 @@
+"""Types of Spark as Arrow's and back, only those that a query can read or return."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import pyarrow as pa
+from pyspark.sql import types as T
+
+from sparkleene.engine.fields import Place
+
+_PLAIN: tuple[tuple[type[T.DataType], pa.DataType], ...] = (
+    (T.ByteType, pa.int8()),
+    (T.ShortType, pa.int16()),
+    (T.IntegerType, pa.int32()),
+    (T.LongType, pa.int64()),
+    (T.FloatType, pa.float32()),
+    (T.DoubleType, pa.float64()),
+    (T.BooleanType, pa.bool_()),
+    (T.StringType, pa.string()),
+    (T.BinaryType, pa.binary()),
+    (T.DateType, pa.date32()),
+    (T.TimestampType, pa.timestamp("us", "UTC")),
+    (T.TimestampNTZType, pa.timestamp("us")),
+    (T.DayTimeIntervalType, pa.duration("us")),
+    (T.NullType, pa.null()),
+)
+
+
+def to_arrow(type: T.DataType) -> pa.DataType:
+    """Return a type as tasks see it; what a query cannot use, such as an array, becomes a list of nothing.
+
+    >>> to_arrow(T.StructType([T.StructField("price", T.DoubleType())]))
+    StructType(struct<price: double>)
+    """
+    if isinstance(type, T.StructType):
+        return pa.struct([pa.field(field.name, to_arrow(field.dataType)) for field in type.fields])
+    if isinstance(type, T.DecimalType):
+        return pa.decimal128(type.precision, type.scale)
+    return next((arrow for kind, arrow in _PLAIN if isinstance(type, kind)), pa.list_(pa.null()))
+
+
+def empty(schema: T.StructType, names: Iterable[str]) -> pa.Table:
+    """Return a table without rows that has some of the columns of a DataFrame."""
+    wanted = set(names)
+    fields = [(field.name, to_arrow(field.dataType)) for field in schema.fields if field.name in wanted]
+    return pa.schema(fields).empty_table()
+
+
+_RETURNED = {
+    pa.uint8(): pa.int16(),
+    pa.uint16(): pa.int32(),
+    pa.uint32(): pa.int64(),
+    pa.uint64(): pa.decimal128(20, 0),
+    pa.float16(): pa.float32(),
+    pa.large_string(): pa.string(),
+    pa.large_binary(): pa.binary(),
+    pa.date64(): pa.date32(),
+}
+
+
+def returned(name: str, type: pa.DataType, place: Place) -> pa.DataType:
+    """Return the type in which Spark holds a result's column, or raise where it has none."""
+    type = _RETURNED.get(type, type)
+    if pa.types.is_timestamp(type) and type.unit != "ns":
+        return pa.timestamp("us", None if type.tz is None else "UTC")
+    if pa.types.is_duration(type) and type.unit != "ns":
+        return pa.duration("us")
+    if pa.types.is_fixed_size_binary(type):
+        return pa.binary()
+    if pa.types.is_decimal(type) and type.precision <= 38:
+        return pa.decimal128(type.precision, type.scale)
+    if type not in [arrow for _, arrow in _PLAIN]:
+        nano = " (Spark's times are in microseconds)" if "ns" in str(type) else ""
+        message = f"Spark has no type for the result's column '{name}', which is {type}{nano}"
+        raise place.error("unsupported-data", message, help="convert the column in the data")
+    return type
+
+
+def to_spark(schema: pa.Schema) -> T.StructType:
+    """Return the schema of results, all of types that `returned` returns."""
+    fields = []
+    for field in schema:
+        if pa.types.is_decimal(field.type):
+            kind: T.DataType = T.DecimalType(field.type.precision, field.type.scale)
+        else:
+            arrow = field.type
+            kind = next(spark() for spark, other in _PLAIN if other == arrow)
+        fields.append(T.StructField(field.name, kind))
+    return T.StructType(fields)
