@@ -171,16 +171,20 @@ def _start(builder: Any) -> SparkSession:
 
 @contextmanager
 def _environment(master: str) -> Iterator[None]:
-    """Let a JVM that starts within bind to the loopback address, if all of Spark runs on this machine."""
-    name = "SPARK_LOCAL_IP"
-    if local_cores(master) is None or name in os.environ:
-        yield
-        return
-    os.environ[name] = "127.0.0.1"
+    """Let a session that starts within be one of this machine, if all of Spark runs on it.
+
+    Its JVM binds to the loopback address, and its workers run this Python: a context takes their Python from the
+    environment when it starts, and does not look at `spark.pyspark.python`.
+    """
+    wanted = {"SPARK_LOCAL_IP": "127.0.0.1", "PYSPARK_PYTHON": sys.executable}
+    here = local_cores(master) is not None
+    added = [name for name in wanted if here and name not in os.environ]
+    os.environ.update({name: wanted[name] for name in added})
     try:
         yield
     finally:
-        del os.environ[name]
+        for name in added:
+            del os.environ[name]
 
 
 def _java() -> str | None:
