@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any
@@ -66,13 +66,13 @@ def discover(path: Paths, zone: str = "UTC") -> Files:
     """Read the footers below one or several paths; `zone` is Spark's, for timestamps in folders' names."""
     files = find_files(path)
     with ThreadPoolExecutor(THREADS) as pool:
-        footers = tuple(pool.map(_footer, files))
+        footers = _shared(files, pool.map(_footer, files))
     names = dict.fromkeys(name for file in files for name, _ in file.partitions)
     raw = [dict(file.partitions) for file in files]
     partitions = {name: partition((each[name] for each in raw if name in each), zone) for name in names}
-    layouts = list(dict.fromkeys(footer.layout for footer in _filled(footers)))
+    layouts = {id(footer.layout): footer.layout for footer in _filled(footers)}
     fields: dict[str, Any] = {}
-    for column in (column for layout in layouts for column in layout):
+    for column in (column for layout in layouts.values() for column in layout):
         # a conflict of types is an error only if the column is needed
         fields[column.name] = wider(fields.get(column.name, pa.null()), column.type) or fields[column.name]
     fields |= {name: partitions[name].type for name in names}
@@ -90,14 +90,30 @@ def open_file(file: File, encoded: Sequence[str] = ()) -> Any:
     )
 
 
-def _footer(file: File) -> Footer:
+def _footer(file: File) -> tuple[Any, pa.Schema]:
     """Read the footer of a file."""
     try:
         with open_file(file) as parquet:
             _check_plain(file, parquet.metadata)
-            return Footer(file, parquet.metadata, layout_of(parquet))
+            return parquet.metadata, parquet.schema_arrow
     except (pa.ArrowException, OSError, ValueError) as error:
         raise unreadable(file, error) from error
+
+
+def _shared(files: Sequence[File], read: Iterable[tuple[Any, pa.Schema]]) -> tuple[Footer, ...]:
+    """Return footers, of which those alike share one layout; files of a source mostly are."""
+    footers = []
+    recent: list[tuple[Any, pa.Schema, Layout]] = []
+    for file, (data, schema) in zip(files, read, strict=True):
+        alike = (
+            known for leaves, other, known in recent if other.equals(schema) and leaves.equals(data.schema)
+        )
+        layout = next(alike, None)
+        if layout is None:
+            layout = layout_of(data.schema, schema)
+            recent = [(data.schema, schema, layout), *recent[:7]]
+        footers.append(Footer(file, data, layout))
+    return tuple(footers)
 
 
 def _check_plain(file: File, data: Any) -> None:
@@ -122,11 +138,11 @@ def unreadable(file: File, error: Exception) -> DataError:
     return PLACE.error("unsupported-data", f"'{file.shown}' is not a Parquet file", help=help)
 
 
-def layout_of(parquet: Any) -> Layout:
-    """Return the top-level columns of a file."""
-    physical = [parquet.schema.column(i).physical_type for i in range(len(parquet.schema))]
+def layout_of(stored: Any, schema: pa.Schema) -> Layout:
+    """Return the top-level columns of a file, from its Parquet schema and its Arrow schema."""
+    physical = [stored.column(i).physical_type for i in range(len(stored))]
     columns, leaf = [], 0
-    for field in parquet.schema_arrow:
+    for field in schema:
         columns.append(Column(field.name, _plain(field.type, physical, leaf), leaf))
         leaf += width(field.type)
     return tuple(columns)
@@ -236,11 +252,11 @@ def _field(files: Files, name: str, time: str, dictionary: Collection[str]) -> p
 def _check(footers: Sequence[Footer], name: str) -> None:
     """Raise if a column is in a file twice, or of types in two files that no type holds exactly."""
     first: tuple[Footer, pa.DataType] | None = None
-    seen: dict[Layout, Footer] = {}
+    seen: dict[int, Footer] = {}
     for footer in footers:
-        seen.setdefault(footer.layout, footer)
-    for layout, footer in seen.items():
-        types = [column.type for column in layout if column.name == name]
+        seen.setdefault(id(footer.layout), footer)
+    for footer in seen.values():
+        types = [column.type for column in footer.layout if column.name == name]
         if len(types) > 1:
             raise duplicate_column(name, PLACE)
         for type in types:

@@ -129,8 +129,8 @@ def read(piece: Piece, schema: pa.Schema) -> pa.Table:
     encoded = [name for name in wanted if pa.types.is_dictionary(schema.field(name).type)]
     try:
         with open_file(file, encoded) as parquet:
-            own = [column for column in layout_of(parquet) if column.name in wanted]
-            numbers = [leaf for column in own for leaf in leaves(column)]
+            layout = layout_of(parquet.schema, parquet.schema_arrow)
+            numbers = [leaf for column in layout if column.name in wanted for leaf in leaves(column)]
             # leaves go by number, for names may have dots; threads belong to Spark
             table = parquet.reader.read_row_groups(list(piece.row_groups), numbers, use_threads=False)
     except (pa.ArrowException, OSError, ValueError) as error:
