@@ -121,7 +121,7 @@ def masks(
             # nested, not AND: Spark may compute in advance what the sides of an AND have in common
             nested = reduce(lambda inner, each: F.when(each, inner), reversed(terms), mask([i]))
             found.append(F.coalesce(nested, mask([])))
-        return reduce(Column.bitwiseOR, found)
+        return _joined(Column.bitwiseOR, found)
 
     translator = _Translator(schema, place, zone)
     labels: dict[str, list[int]] = {}
@@ -174,7 +174,7 @@ def superset(
     for name, group in groups.items():
         left = [_all(part for key, part in parts.items() if key not in everywhere) for parts in group]
         some = [each for each in left if each is not None]
-        rests[name] = reduce(operator.or_, some) if len(some) == len(left) else None
+        rests[name] = _joined(operator.or_, some) if len(some) == len(left) else None
     if types is None or type_column is None:
         return _all([*common, *(rest for rest in rests.values() if rest is not None)])
     typed = column((type_column,))
@@ -182,7 +182,7 @@ def superset(
     bare = [types[name] for name, rest in rests.items() if rest is None]
     if bare:
         either.append(typed.isin(bare) if len(bare) > 1 else typed == bare[0])
-    return _all([*common, reduce(operator.or_, either)])
+    return _all([*common, _joined(operator.or_, either)])
 
 
 _Parts = dict[object, Column]
@@ -191,7 +191,15 @@ _Parts = dict[object, Column]
 def _all(parts: Iterable[Column]) -> Column | None:
     """Return the conjunction, None of nothing."""
     found = list(parts)
-    return reduce(operator.and_, found) if found else None
+    return _joined(operator.and_, found) if found else None
+
+
+def _joined(op: Callable[[Column, Column], Column], parts: list[Column]) -> Column:
+    """Join columns in a tree that is not deep, for Spark descends by recursion."""
+    if len(parts) == 1:
+        return parts[0]
+    half = len(parts) // 2
+    return op(_joined(op, parts[:half]), _joined(op, parts[half:]))
 
 
 def _known(type: T.DataType) -> bool:
@@ -276,12 +284,15 @@ class _Translator:
         assert isinstance(term, Call)
         if term.op in _COMPARE:
             return _Value(self._comparison(term), T.BooleanType())
+        listed = self._listed(term)
+        if listed is not None:
+            return _Value(listed, T.BooleanType())
         values = [self.value(arg) for arg in term.args]
         if term.op == "isnull":
             return _Value(values[0].column.isNull(), T.BooleanType())
         if term.op in ("and", "or", "not"):
             truth = [self._truth(each) for each in values]
-            joined = reduce(operator.and_ if term.op == "and" else operator.or_, truth)
+            joined = _joined(operator.and_ if term.op == "and" else operator.or_, truth)
             return _Value(~joined if term.op == "not" else joined, T.BooleanType())
         return self._arithmetic(term, [_number(each) for each in values])
 
@@ -362,6 +373,29 @@ class _Translator:
         end = high if op in ("<", ">=") else low
         return op in ("<", ">") if end is None else _COMPARE[op](column, end)
 
+    def _listed(self, term: Call) -> Column | None:
+        """Return alternatives that are an attribute's equalities with constants as IN, which Spark looks up."""
+        pairs = [arg.args for arg in term.args if isinstance(arg, Call) and arg.op == "="]
+        if term.op != "or" or len(pairs) < len(term.args) or any(_has_field(pair[1]) for pair in pairs):
+            return None
+        one = pairs[0][0]
+        if not isinstance(one, Field) or any(pair[0] != one for pair in pairs):
+            return None
+        type, values = self._type(one.path), []
+        for _, two in pairs:
+            constant = _constant(two)
+            if not _known(type) or isinstance(type, _FLOATS) or isinstance(constant.type, T.NullType):
+                return None
+            if isinstance(type, T.BooleanType | T.StringType):
+                if type != constant.type:
+                    raise _Unsure
+                values.append(constant.column)
+            else:
+                low, high = self._around(type, constant.constant, isinstance(two, Literal_))
+                if low is high and low is not None:
+                    values.append(low)
+        return column(one.path).isin(values) if values else None
+
     def _around(self, type: T.DataType, item: Any, written: bool) -> tuple[Column | None, Column | None]:
         """Return the values of a type next to a constant, below and above; one column where it is such a value."""
         if isinstance(item, bool) or isinstance(item, str) != isinstance(type, _TIMES):
@@ -422,10 +456,17 @@ class _Translator:
             for arg in term.args:
                 yield from self.pushed(arg, negated)
         elif isinstance(term, Call) and term.op in ("and", "or"):
+            try:
+                listed = None if negated else self._listed(term)
+            except _Unsure:
+                return
+            if listed is not None:
+                yield (term, negated), listed
+                return
             ways = [_all(part for _, part in self.pushed(arg, negated)) for arg in term.args]
             some = [way for way in ways if way is not None]
             if len(some) == len(ways):
-                yield (term, negated), reduce(operator.or_, some)
+                yield (term, negated), _joined(operator.or_, some)
         else:
             try:
                 yield from self._leaf(term, negated)
@@ -439,9 +480,10 @@ class _Translator:
             return
         if term.op == "isnull" and isinstance(term.args[0], Field):
             path = term.args[0].path
+            type = self._type(path)
             if negated:
                 yield path, column(path).isNotNull()
-            elif not isinstance(self._type(path), _FLOATS):  # NaN is NULL, which Parquet does not know
+            elif not isinstance(type, _FLOATS):  # NaN is NULL, which Parquet does not know
                 yield (path, None), column(path).isNull()
         if term.op not in _COMPARE:
             return
@@ -453,12 +495,10 @@ class _Translator:
                     return
                 bare, type = column(one.path), self._type(one.path)
                 found = self._beside(name, bare, type, constant, isinstance(two, Literal_))
-                if isinstance(type, _FLOATS) and constant.constant == 0 and "=" in name and name != "!=":
+                if isinstance(type, _FLOATS) and constant.constant == 0 and name in ("=", "<=", ">="):
                     # Parquet's dictionaries tell -0.0 from 0.0, so each side has to let both pass
-                    sides = {">": bare >= F.lit(-0.0).cast(type), "<": bare <= F.lit(0.0).cast(type)}
-                    found = reduce(
-                        operator.and_, [side for key, side in sides.items() if name in ("=", key + "=")]
-                    )
+                    above, below = bare >= F.lit(-0.0).cast(type), bare <= F.lit(0.0).cast(type)
+                    found = {">=": above, "<=": below, "=": above & below}[name]
                 if not isinstance(found, bool):
                     yield (term, negated), found
                     return
