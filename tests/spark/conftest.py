@@ -19,11 +19,14 @@ from sparkleene.spark.session import session
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
+QUICK = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"  # what runs for seconds is not worth optimizing
+
 
 @pytest.fixture(scope="session")
 def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
     """A local session with two cores, shared by all tests of this process."""
     config = {
+        "spark.driver.extraJavaOptions": QUICK,
         "spark.sql.shuffle.partitions": "4",
         "spark.sql.warehouse.dir": str(tmp_path_factory.mktemp("warehouse")),
         "spark.sql.session.timeZone": "UTC",
@@ -106,7 +109,12 @@ def start(stack: ExitStack, log: Path, part: str, *arguments: str) -> Path:
     import pyspark
 
     home = Path(pyspark.__file__).parent
-    settings = {"SPARK_HOME": str(home), "SPARK_LOCAL_IP": "127.0.0.1", "SPARK_DAEMON_MEMORY": "512m"}
+    settings = {
+        "SPARK_DAEMON_JAVA_OPTS": QUICK,
+        "SPARK_DAEMON_MEMORY": "512m",
+        "SPARK_HOME": str(home),
+        "SPARK_LOCAL_IP": "127.0.0.1",
+    }
     with log.open("w") as output:
         process = subprocess.Popen(
             [str(home / "bin" / "spark-class"), f"org.apache.spark.deploy.{part}", *arguments],

@@ -28,12 +28,17 @@ def test_executors_run_the_shipped_package(on_cluster: dict[str, Any]) -> None:
     assert ".zip" not in found["kernels"]  # unpacked, so that numba keeps what it compiles
 
 
-def test_shipping_twice(on_cluster: dict[str, Any]) -> None:
-    assert on_cluster["shipped_twice"] == 43
-
-
 def test_a_task_that_dies_is_run_again(on_cluster: dict[str, Any]) -> None:
-    assert on_cluster["retried"] == [43, 1]
+    assert on_cluster["run_again"] == [["x", 43], ["y", 60]]
+
+
+def test_queries_in_sql(on_cluster: dict[str, Any]) -> None:
+    assert on_cluster["in_sql"] == [["x", 43], ["y", 60]]
+
+
+def test_cases_of_the_papers(on_cluster: dict[str, Any]) -> None:
+    assert on_cluster["cases"]["wrong"] == []
+    assert on_cluster["cases"]["run"] >= 25
 
 
 def test_the_same_sources_make_the_same_zip(tmp_path: Path) -> None:

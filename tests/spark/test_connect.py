@@ -24,9 +24,14 @@ def test_tasks_run_the_shipped_package(on_connect: dict[str, Any]) -> None:
     assert ".zip" not in found["kernels"]
 
 
-def test_shipping_twice(on_connect: dict[str, Any]) -> None:
-    assert on_connect["shipped_twice"] == 43
-
-
 def test_a_task_that_dies_is_run_again(on_connect: dict[str, Any]) -> None:
-    assert on_connect["retried"] == [43, 1]
+    assert on_connect["run_again"] == [["x", 43], ["y", 60]]
+
+
+def test_queries_in_sql(on_connect: dict[str, Any]) -> None:
+    assert on_connect["in_sql"] == [["x", 43], ["y", 60]]
+
+
+def test_cases_of_the_papers(on_connect: dict[str, Any]) -> None:
+    assert on_connect["cases"]["wrong"] == []
+    assert on_connect["cases"]["run"] >= 25

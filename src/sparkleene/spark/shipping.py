@@ -9,8 +9,6 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import sparkleene
-
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
@@ -26,7 +24,7 @@ def ship(spark: SparkSession) -> None:
 
 def pack(folder: Path) -> Path:
     """Write the package's sources into a zip named after their content, the same bytes for the same sources."""
-    root = Path(sparkleene.__file__).parent
+    root = Path(__file__).parents[1]
     sources = {path.relative_to(root.parent).as_posix(): path.read_bytes() for path in root.rglob("*.py")}
     listed = sorted(sources.items())
     target = folder / f"sparkleene-{hashlib.sha256(repr(listed).encode()).hexdigest()[:16]}.zip"

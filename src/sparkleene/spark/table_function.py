@@ -1,0 +1,160 @@
+"""Queries in SQL: `SELECT * FROM trends(TABLE(events), 'RETURN COUNT(*) PATTERN A+')`.
+
+Rows arrive as Arrow batches, and a bucket of sub-streams is one run of the engine. Sub-streams of a group stay
+together: rows are partitioned by the keys that GROUP-BY lists and that bind every row, and come to one task where
+there are none. For large data without such keys use `Query.run` on a DataFrame, which combines parts of results.
+
+PySpark's decorator `arrow_udtf` does not let a class choose its result's columns by the arguments (SPARK-53286),
+although Spark 4.1 to 4.3 run such a class; so the function is built without the decorator.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+from decimal import Decimal
+from fractions import Fraction
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+from pyspark.sql.types import StructType
+from pyspark.sql.udtf import AnalyzeArgument, AnalyzeResult, PartitioningColumn, SelectedColumn
+from pyspark.util import PythonEvalType
+
+from sparkleene.engine.fields import Place
+from sparkleene.engine.schema import check
+from sparkleene.errors import Diagnostic, QueryError, SparkleeneError, suggest
+from sparkleene.plan.plan import Plan
+from sparkleene.spark.tasks import cores, sent
+from sparkleene.spark.types import empty, returned, to_spark
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+OPTIONS = ("time", "type", "tiebreak", "types", "time_unit", "numbers", "offset")
+MOST_BUCKETS = 256  # a bucket is one call of the engine
+
+
+def register(spark: SparkSession, query: Callable[..., Any], name: str = "trends") -> None:
+    """Register the table function of SQL; `query` is `sparkleene.query`, whose options are named arguments.
+
+    `SELECT * FROM trends(TABLE(events), 'RETURN ...', time => 'at', type => NULL)`
+    """
+    eval_type = getattr(PythonEvalType, "SQL_ARROW_UDTF", None)
+    if eval_type is None:
+        wrong = Diagnostic(
+            "bad-option", "this Spark has no table functions over Arrow", help="use Spark 4.1 or newer"
+        )
+        raise SparkleeneError(wrong)
+    partitions = int(str(spark.conf.get("spark.sql.shuffle.partitions")))
+    made = handler(query, min(4 * partitions, MOST_BUCKETS))
+    if type(spark).__module__.startswith("pyspark.sql.connect"):
+        from pyspark.sql.connect.udtf import UserDefinedTableFunction as Function
+    else:
+        from pyspark.sql.udtf import UserDefinedTableFunction as Function  # type: ignore[assignment]
+    spark.udtf.register(name, Function(made, None, name, eval_type, deterministic=True))  # type: ignore[arg-type]
+
+
+@dataclass
+class Analyzed(AnalyzeResult):
+    """What Spark is told about a call, and what the tasks need to know of it."""
+
+    text: str = ""
+    options: dict[str, Any] = field(default_factory=dict)
+    columns: tuple[str, ...] = ()
+    result: pa.Schema | None = None
+
+
+def handler(compiled: Callable[..., Any], buckets: int) -> type:
+    """Return the class that Spark runs: an instance for each bucket of sub-streams."""
+
+    class Trends:
+        @staticmethod
+        def analyze(events: AnalyzeArgument, query: AnalyzeArgument, **options: AnalyzeArgument) -> Analyzed:
+            try:
+                return analyzed(compiled, events, query, options, buckets)
+            except SparkleeneError as error:
+                raise error from None
+
+        def __init__(self, analysis: Analyzed) -> None:
+            self._analysis = analysis
+            self._batches: list[pa.RecordBatch] = []
+
+        def eval(self, events: pa.RecordBatch, query: pa.Array, **options: pa.Array) -> Iterable[pa.Table]:
+            self._batches.append(events)
+            return ()
+
+        def terminate(self) -> Iterable[pa.Table]:
+            if not self._batches:
+                return ()
+            given = self._analysis
+            table = pa.Table.from_batches(self._batches).rename_columns(list(given.columns))
+            found = compiled(given.text, **given.options).run(table, threads=cores())
+            return sent(found, given.result)
+
+    return Trends
+
+
+def analyzed(
+    compiled: Callable[..., Any],
+    events: AnalyzeArgument,
+    text: AnalyzeArgument,
+    options: dict[str, AnalyzeArgument],
+    buckets: int,
+) -> Analyzed:
+    """Compile the query for the table's columns and say how its rows are to be partitioned."""
+    schema = events.dataType
+    if not events.isTable or not isinstance(schema, StructType):
+        raise _mistake("the first argument is not a table", "write trends(TABLE(events), 'RETURN ...')")
+    if not isinstance(text.value, str):
+        raise _mistake("the second argument is not a text", "write the query as a constant: 'RETURN ...'")
+    chosen = {name: option(name, argument) for name, argument in options.items()}
+    query = compiled(text.value, **chosen)
+    query._check_type(schema.names)
+    plan: Plan = query._plan_for(tuple(schema.names))
+    needed = query._needed(plan, schema.names)
+    found = check(plan, empty(schema, needed), query._options(), text.value, "query")
+    place = Place(text.value, "query")
+    result = pa.schema([(column.name, returned(column.name, column.type, place)) for column in found])
+    return Analyzed(
+        to_spark(result),
+        text=text.value,
+        options=chosen,
+        columns=tuple(needed),
+        result=result,
+        select=[SelectedColumn(quoted((name,))) for name in needed],
+        **partitioned(plan, buckets),
+    )
+
+
+def partitioned(plan: Plan, buckets: int) -> dict[str, Any]:
+    """Return how rows are partitioned such that all sub-streams of a group come together."""
+    keys = [quoted(plan.bound.keys[k].path) for k in plan.universal if k in plan.bound.group]
+    if not keys:
+        return {"withSinglePartition": True}
+    return {"partitionBy": [PartitioningColumn(f"pmod(hash({', '.join(keys)}), {buckets})")]}
+
+
+def option(name: str, argument: AnalyzeArgument) -> Any:
+    """Return an argument of `sparkleene.query` from one of SQL."""
+    if name not in OPTIONS:
+        raise _mistake(
+            f"there is no argument '{name}'", suggest(name, OPTIONS) or f"they are {', '.join(OPTIONS)}"
+        )
+    if not argument.isConstantExpression:
+        raise _mistake(f"the argument '{name}' is not a constant", "write a constant")
+    value = argument.value
+    return Fraction(value) if isinstance(value, Decimal) else value
+
+
+def quoted(path: tuple[str, ...]) -> str:
+    """Return a column, or a field of one, as SQL writes it.
+
+    >>> quoted(("ride", "from`to"))
+    '`ride`.`from``to`'
+    """
+    return ".".join("`" + name.replace("`", "``") + "`" for name in path)
+
+
+def _mistake(message: str, help: str) -> QueryError:
+    return QueryError(Diagnostic("bad-option", message, help=help))
