@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import os
 from collections.abc import Collection, Mapping
 from datetime import timedelta
 from fractions import Fraction
@@ -17,6 +18,7 @@ from sparkleene.plan.plan import Plan, plan
 if TYPE_CHECKING:
     from sparkleene.engine.options import Options
 
+Strategy = Literal["shuffle", "combine", "sort"]
 TimeUnit = Literal["nanoseconds", "microseconds", "milliseconds", "seconds", "minutes", "hours", "days"]
 
 
@@ -107,17 +109,28 @@ class Query:
                 Diagnostic("missing-column", message, notes=notes, help=help), self.text, self._filename
             )
 
-    def run(self, data: Any, *, threads: int | None = None, strategy: str | None = None) -> Any:
+    def run(
+        self,
+        data: Any,
+        *,
+        engine: Literal["local", "spark"] | None = None,
+        threads: int | None = None,
+        strategy: Strategy | None = None,
+    ) -> Any:
         """Evaluate the query over a table and return the result as the same kind of data.
 
         `data` is a pyarrow Table or RecordBatch, a pandas or polars frame, or the path of a Parquet or CSV
         file (the result is then a Table). `threads` defaults to all cores.
 
-        The result for a DataFrame of Spark is one that is not evaluated yet; `strategy` chooses how rows reach
-        the kernels there ("shuffle" or "combine"), by default what `explain` says.
+        The result for a DataFrame of Spark is one that is not evaluated yet. So it is for the path of Parquet files
+        (a file, a folder, a pattern, a URI, or a list of them) with engine="spark": tasks of the active session, or
+        of `sparkleene.spark.session()`, read them. `strategy` chooses how rows reach the kernels on Spark:
+        "shuffle", "combine" or "sort", by default what `explain(data)` says.
         """
-        if _is_spark(data):
-            return self._run_spark(data, strategy)
+        if self._on_spark(data, engine):
+            return self._spark("run", data, strategy)
+        if strategy is not None:
+            raise self._wrong("a strategy is for Spark", "leave it out, or pass a DataFrame of Spark")
         from sparkleene.engine.run import run
         from sparkleene.engine.tables import read, schema_names
 
@@ -132,14 +145,34 @@ class Query:
         """Do what `run` does, so that `df.transform(query)` works."""
         return self.run(data)
 
-    def _run_spark(self, frame: Any, strategy: str | None) -> Any:
-        from sparkleene.spark.batch import Request, run
+    def _wrong(self, message: str, help: str) -> QueryError:
+        """Return the error for an argument."""
+        return QueryError(Diagnostic("bad-option", message, help=help), self.text, self._filename)
 
-        names = frame.columns
+    def _on_spark(self, data: Any, engine: str | None) -> bool:
+        """Tell whether Spark evaluates the query over some data."""
+        if engine not in (None, "local", "spark"):
+            raise self._wrong(f"engine is '{engine}'", "choose 'local' or 'spark'")
+        if _is_spark(data):
+            if engine == "local":
+                raise self._wrong(
+                    "a DataFrame of Spark is not local", "pass df.toArrow(), or leave engine= out"
+                )
+            return True
+        if engine == "spark" and not isinstance(data, str | os.PathLike | list | tuple):
+            help = "make a DataFrame of it: spark.createDataFrame(data)"
+            raise self._wrong("Spark reads paths and DataFrames of its own", help)
+        return engine == "spark"
+
+    def _spark(self, what: str, data: Any, strategy: str | None = None) -> Any:
+        """Ask Spark for a result, or how it would find it."""
+        from sparkleene.spark import facade
+
+        names, ask = facade.opened(data)
         self._check_type(names)
         made = self._plan_for(tuple(names))
         needed = tuple(self._needed(made, names))
-        return run(Request(made, self._options(), needed, self.text, self._filename, strategy), frame)
+        return ask(what, made, self._options(), needed, self.text, self._filename, strategy)
 
     def trends(self, data: Any, *, limit: int | None = 20) -> Any:
         """Return the first trends behind the numbers, a row each, as the same kind of data; None for all.

@@ -85,6 +85,17 @@ class Plan:
         return tuple(k for k, key in enumerate(self.bound.keys) if key.labels is None)
 
     @cached_property
+    def together(self) -> tuple[int, ...]:
+        """The keys whose equal values have to be in one place, by which rows can be spread.
+
+        Windows per trigger end where a trend of their group does, so there all of a group has to come together.
+        """
+        window = self.bound.window
+        if window is not None and window.slide is None:
+            return tuple(k for k in self.universal if k in self.bound.group)
+        return self.universal
+
+    @cached_property
     def mandatory(self) -> frozenset[int]:
         """The labels that every trend has."""
         return frozenset.intersection(*(_mandatory(p) for p in self.machine.operands))

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Literal, get_args
+from itertools import pairwise
+from typing import Any, Literal, get_args
 
 import pyarrow as pa
 
@@ -13,11 +15,12 @@ from sparkleene.engine.options import Options
 from sparkleene.errors import suggest
 from sparkleene.plan.plan import Plan
 
-Strategy = Literal["shuffle", "combine"]
+Strategy = Literal["shuffle", "combine", "sort"]
 
 MEANING: dict[Strategy, str] = {
-    "shuffle": "rows are shuffled by sub-stream and evaluated in the tasks that get them",
-    "combine": "tasks turn the rows they have into matrices, which are shuffled and multiplied in order of time",
+    "shuffle": "rows are brought together by sub-stream and evaluated there",
+    "combine": "tasks turn the rows they read into matrices, which are multiplied in order of time",
+    "sort": "as shuffle, but Spark sorts the rows, on disk if need be, and they are evaluated as they come",
 }
 
 
@@ -29,12 +32,25 @@ class Choice:
     reason: str
 
 
-def choose(plan: Plan, schema: pa.Schema, options: Options, asked: str | None, place: Place) -> Choice:
-    """Choose a strategy, or check the one that is asked for."""
-    if asked is not None and asked not in get_args(Strategy):
-        help = suggest(asked, get_args(Strategy)) or f"choose one of {', '.join(get_args(Strategy))}"
+def choose_strategy(
+    plan: Plan,
+    schema: pa.Schema,
+    options: Options,
+    asked: str | None,
+    place: Place,
+    ordered: bool | None = None,
+) -> Choice:
+    """Choose a strategy, or check the one that is asked for.
+
+    `ordered` tells whether the parts of the input lie apart in time, None where nobody knows.
+    """
+    known = get_args(Strategy)
+    if asked is not None and asked not in known:
+        help = suggest(asked, known) or f"choose one of {', '.join(known)}"
         raise place.mistake("bad-option", f"strategy is '{asked}'", help=help)
     against = combines(plan, schema, options)
+    if against is None and ordered is False:
+        against = "the files' row groups overlap in time, or do not say what times they hold"
     if asked == "combine" and against is not None:
         message = f"this query cannot be combined before the shuffle: {against}"
         raise place.mistake("bad-option", message, help="leave strategy= out, or choose 'shuffle'")
@@ -42,17 +58,22 @@ def choose(plan: Plan, schema: pa.Schema, options: Options, asked: str | None, p
         return Choice(asked, "it was asked for")  # type: ignore[arg-type]
     if against is not None:
         return Choice("shuffle", against)
-    if shuffle_keys(plan):
-        return Choice("shuffle", "sub-streams have keys to spread them by")
+    if ordered:
+        return Choice("combine", "the files' row groups follow each other in time")
+    if plan.together:
+        return Choice(
+            "shuffle", "keys spread the rows, and nobody knows whether the input is in order of time"
+        )
     return Choice("combine", "there is no key to spread rows by, and stretches of time can be put together")
 
 
-def shuffle_keys(plan: Plan) -> tuple[int, ...]:
-    """Return the keys that rows are shuffled by: those that bind every row.
+def in_order(spans: Sequence[tuple[Any, Any] | None]) -> bool:
+    """Tell whether stretches of time, each from its least to its greatest, at most touch.
 
-    Windows per trigger end where a trend of their group does, so there all of a group has to come together.
+    >>> in_order([(5, 9), (1, 5)]), in_order([(1, 5), (4, 9)]), in_order([(1, 5), None])
+    (True, False, False)
     """
-    window = plan.bound.window
-    if window is not None and window.slide is None:
-        return tuple(k for k in plan.universal if k in plan.bound.group)
-    return plan.universal
+    known = [span for span in spans if span is not None]
+    known.sort()
+    apart = all(one[1] <= other[0] for one, other in pairwise(known))
+    return apart and len(known) == len(spans)

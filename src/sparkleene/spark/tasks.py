@@ -14,13 +14,14 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from sparkleene.engine.fields import decoded
+from sparkleene.engine.fields import Place, as_numpy, decoded
 from sparkleene.engine.keys import buckets
 from sparkleene.engine.options import Options
 from sparkleene.errors import SparkleeneError
 from sparkleene.plan.plan import Plan
 
 Batches = Iterable[pa.RecordBatch]
+Tables = tuple[list[pa.Table], list[pa.Table]]  # of rows, and of stretches
 
 ERROR = "sparkleene error"
 BUCKET = "sparkleene bucket"
@@ -101,7 +102,7 @@ class Pack:
             for chunk in chunks(batches):
                 yield self.packed(chunk)
         except SparkleeneError as error:
-            yield packs([(0, None, None)], error.render())
+            yield packs({0: [None]}, error.render())
 
     def packed(self, table: pa.Table) -> pa.RecordBatch:
         """Pack a chunk of rows."""
@@ -111,13 +112,18 @@ class Pack:
 
             job = self.job
             units, rows = stretches(job.plan, table, job.options, cores(), job.source, job.filename)
-        keys = [key.path[0] for key in self.job.plan.bound.keys if key.labels is None]
-        parts = [] if units is None else [(0, units, unit_keys(self.job.plan))]
+        rows = labelled(self.job.plan, self.job.options, rows)
+        keys = [self.job.plan.bound.keys[k].path[0] for k in self.job.plan.together]
+        parts = [(rows, keys)] if units is None else [(rows, keys), (units, unit_keys(self.job.plan))]
         found: dict[int, list[Any]] = {}
-        for place, part, names in (*parts, (1, rows, keys)):
+        for place, (part, names) in enumerate(parts):
             for bucket, some in by_bucket(part, names, self.buckets):
-                found.setdefault(bucket, [None, None])[place] = to_bytes(some)
-        return packs([(bucket, blobs[0], blobs[1]) for bucket, blobs in sorted(found.items())])
+                found.setdefault(bucket, [None] * len(parts))[place] = some
+        for tables in found.values():  # without rows, but with all columns
+            tables[:] = [
+                t if t is not None else part.slice(0, 0) for t, (part, _) in zip(tables, parts, strict=True)
+            ]
+        return packs({bucket: [to_bytes(table) for table in tables] for bucket, tables in found.items()})
 
 
 @dataclass(frozen=True)
@@ -129,40 +135,44 @@ class Compose:
     """
 
     job: Job
+    certain: bool = False  # the files' statistics say that nothing overlaps
 
     def __call__(self, batches: Batches) -> Iterator[pa.RecordBatch]:
         """Compose a partition."""
-        found: dict[int, tuple[list[pa.Table], list[pa.Table]]] = {}
+        found: dict[int, Tables] = {}
         for batch in batches:
             errors = batch.column(3).drop_null()
             if len(errors):
                 yield failed(self.job.schema, errors[0].as_py())
                 return
-            numbers, *columns = batch.columns[:3]
-            for place, column in enumerate(columns):
-                for number, blob in zip(numbers.to_pylist(), column, strict=True):
+            for place in (0, 1):
+                for number, blob in zip(batch.column(0).to_pylist(), batch.column(1 + place), strict=True):
                     if blob.is_valid:
-                        parts = found.setdefault(number, ([], []))
-                        parts[place].append(pa.ipc.open_stream(blob.as_buffer()).read_all())
+                        table = pa.ipc.open_stream(blob.as_buffer()).read_all()
+                        found.setdefault(number, ([], []))[place].append(table)
         yield from guarded(self.job.schema, lambda: self.results(found))
 
-    def results(self, found: dict[int, tuple[list[pa.Table], list[pa.Table]]]) -> Iterator[pa.Table]:
+    def results(self, found: dict[int, Tables]) -> Iterator[pa.Table]:
         """Yield the results of all buckets, together if they can be."""
         if not found:
             return
-        if not any(units for units, _ in found.values()):
-            rows = [table for _, tables in found.values() for table in tables]
+        if not any(table.num_rows for _, units in found.values() for table in units):
+            rows = [table for tables, _ in found.values() for table in tables]
             yield self.job.results(pa.concat_tables(rows, promote_options="permissive"))
             return
-        together = self.composed([part for part in found.values()])
+        together = self.composed(list(found.values()))
         if together is not None:
             yield together
             return
+        if self.certain:
+            message = "row groups overlap in time, though their statistics say that they do not"
+            help = "write the files anew, or pass strategy='shuffle', which does not rely on statistics"
+            raise Place(self.job.source, self.job.filename).error("wrong-statistics", message, help=help)
         for parts in found.values():
             one = self.composed([parts])
             yield one if one is not None else self.again(*parts)
 
-    def again(self, units: list[pa.Table], rows: list[pa.Table]) -> pa.Table:
+    def again(self, rows: list[pa.Table], units: list[pa.Table]) -> pa.Table:
         """Return the keys of all sub-streams of a bucket, marked."""
         keys = self.job.plan.bound.keys
         names = {key_name(k): key.path[0] for k, key in enumerate(keys)}
@@ -175,12 +185,12 @@ class Compose:
         marks = pa.array(np.ones(distinct.num_rows if names else 1, bool))
         return distinct.append_column(AGAIN, marks) if names else pa.table({AGAIN: marks})
 
-    def composed(self, parts: list[tuple[list[pa.Table], list[pa.Table]]]) -> pa.Table | None:
+    def composed(self, parts: list[Tables]) -> pa.Table | None:
         """Return the results of some buckets, None where stretches overlap."""
         from sparkleene.engine.compose import compose
 
         job = self.job
-        units, rows = (
+        rows, units = (
             pa.concat_tables([table for part in parts for table in part[place]], promote_options="permissive")
             for place in (0, 1)
         )
@@ -200,6 +210,14 @@ def chunks(batches: Batches, size: int = CHUNK) -> Iterator[pa.Table]:
             held, rows = [], 0
     if rows:
         yield pa.Table.from_batches(held)
+
+
+def labelled(plan: Plan, options: Options, rows: pa.Table) -> pa.Table:
+    """Leave out rows that have no part in a query."""
+    if plan.every_row or not options.masks:
+        return rows
+    mask: Any = as_numpy(rows.column(options.masks[-1]))
+    return rows if mask.all() else rows.filter(pa.array(mask != 0))
 
 
 def unit_keys(plan: Plan) -> list[str]:
@@ -228,28 +246,36 @@ def by_bucket(table: pa.Table, keys: Sequence[str], count: int) -> Iterator[tupl
         yield bucket, ordered.slice(bounds[bucket], bounds[bucket + 1] - bounds[bucket])
 
 
-PACKS = pa.schema([(BUCKET, pa.int32()), ("units", pa.binary()), ("rows", pa.binary()), (ERROR, pa.string())])
+PACKS = pa.schema([(BUCKET, pa.int32()), ("rows", pa.binary()), ("units", pa.binary()), (ERROR, pa.string())])
 
 
-def packs(rows: list[tuple[int, bytes | None, bytes | None]], error: str | None = None) -> pa.RecordBatch:
-    """Return packed tables as a batch."""
-    numbers, units, tables = zip(*rows, strict=True) if rows else ((), (), ())
-    errors = pa.array([error] * len(rows), pa.string())
+def packs(blobs: dict[int, list[Any]], error: str | None = None) -> pa.RecordBatch:
+    """Return packed tables as a batch: by bucket one of rows and perhaps one of units."""
     columns = [
-        pa.array(numbers, pa.int32()),
-        pa.array(units, pa.binary()),
-        pa.array(tables, pa.binary()),
-        errors,
+        pa.array(blobs, pa.int32()),
+        pa.array([some[0] for some in blobs.values()], pa.binary()),
+        pa.array([some[1] if len(some) > 1 else None for some in blobs.values()], pa.binary()),
+        pa.array([error] * len(blobs), pa.string()),
     ]
     return pa.RecordBatch.from_arrays(columns, schema=PACKS)
 
 
 def to_bytes(table: pa.Table) -> Any:
     """Return a table in Arrow's stream format."""
+    columns = [slim(column) for column in table.combine_chunks().columns]
+    table = pa.table(columns, names=table.column_names)
     sink = pa.BufferOutputStream()
     with pa.ipc.new_stream(sink, table.schema) as writer:
-        writer.write_table(table.combine_chunks())
+        writer.write_table(table)
     return memoryview(sink.getvalue())
+
+
+def slim(column: pa.ChunkedArray) -> pa.ChunkedArray:
+    """Decode a column whose dictionary is larger than what is left of its rows."""
+    if not pa.types.is_dictionary(column.type):
+        return column
+    entries = sum(len(chunk.dictionary) for chunk in column.chunks)
+    return column if 2 * entries <= len(column) else decoded(column)
 
 
 # ---- results

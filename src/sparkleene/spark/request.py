@@ -1,0 +1,58 @@
+"""A query as it is asked of Spark, and small things that all of its ways to an answer need."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import pyarrow as pa
+from pyspark.sql import Column, DataFrame, SparkSession
+from pyspark.sql import functions as F
+
+from sparkleene.engine.fields import Place
+from sparkleene.engine.options import Options
+from sparkleene.plan.plan import Plan
+from sparkleene.spark.types import to_spark
+
+
+@dataclass(frozen=True)
+class Request:
+    """A planned query, the columns that it needs, and how it was asked."""
+
+    plan: Plan
+    options: Options
+    needed: tuple[str, ...]
+    source: str
+    filename: str
+    strategy: str | None = None
+    wrap: Callable[[Any], Any] = lambda task: task  # what benchmarks put around tasks to time them
+
+    @property
+    def place(self) -> Place:
+        """The query text that errors point into."""
+        return Place(self.source, self.filename)
+
+    def mapped(self, rows: DataFrame, task: Any, schema: pa.Schema) -> DataFrame:
+        """Run a task over the partitions of a DataFrame."""
+        return rows.mapInArrow(self.wrap(task), to_spark(schema))
+
+
+def quoted(name: str) -> str:
+    """Return a column's name so that SQL takes it as a name, whatever is in it."""
+    return "`" + name.replace("`", "``") + "`"
+
+
+def col(name: str) -> Column:
+    """Return the column of exactly this name."""
+    return F.col(quoted(name))
+
+
+def zone(spark: SparkSession) -> str:
+    """Return the session's time zone."""
+    return str(spark.conf.get("spark.sql.session.timeZone"))
+
+
+def partitions(spark: SparkSession) -> int:
+    """Return how many partitions the session's shuffles have."""
+    return int(str(spark.conf.get("spark.sql.shuffle.partitions")))
