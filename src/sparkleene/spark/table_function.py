@@ -2,10 +2,12 @@
 
 Rows arrive as Arrow batches, and a bucket of sub-streams is one run of the engine. Sub-streams of a group stay
 together: rows are partitioned by the keys that GROUP-BY lists and that bind every row, and come to one task where
-there are none. For large data without such keys use `Query.run` on a DataFrame, which combines parts of results.
+there are none. For large data use `Query.run` on a DataFrame: it combines parts of results, and took less than half
+of the time for 5 million rows with keys; PySpark finds where a bucket ends by a look at every row in Python.
 
 PySpark's decorator `arrow_udtf` does not let a class choose its result's columns by the arguments (SPARK-53286),
-although Spark 4.1 to 4.3 run such a class; so the function is built without the decorator.
+although Spark 4.3 runs such a class; so the function is built without the decorator, which a later PySpark may
+refuse as well.
 """
 
 from __future__ import annotations
@@ -39,6 +41,9 @@ def register(spark: SparkSession, query: Callable[..., Any], name: str = "trends
     """Register the table function of SQL; `query` is `sparkleene.query`, whose options are named arguments.
 
     `SELECT * FROM trends(TABLE(events), 'RETURN ...', time => 'at', type => NULL)`
+
+    Spark puts a short Python traceback before the message of a mistake, unless the session's setting
+    `spark.sql.execution.pyspark.udf.hideTraceback.enabled` is true.
     """
     eval_type = getattr(PythonEvalType, "SQL_ARROW_UDTF", None)
     if eval_type is None:
@@ -74,7 +79,7 @@ def handler(compiled: Callable[..., Any], buckets: int) -> type:
             try:
                 return analyzed(compiled, events, query, options, buckets)
             except SparkleeneError as error:
-                raise error from None
+                raise error.with_traceback(None) from None  # what is shown in SQL should be the message
 
         def __init__(self, analysis: Analyzed) -> None:
             self._analysis = analysis
