@@ -12,6 +12,7 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
+from tests.conformance.engines import through_tasks
 from tests.conformance.paper_cases import CASES, PaperCase
 
 import sparkleene as sk
@@ -61,7 +62,12 @@ def reference(case: PaperCase) -> Rows:
     ]
 
 
-ENGINES: list[Callable[[PaperCase], Rows]] = [reference, in_process]
+def in_tasks(case: PaperCase) -> Rows:
+    """Run what the tasks of Spark run."""
+    return through_tasks(sk.query(case.query, **case.options), table(case))
+
+
+ENGINES: list[Callable[[PaperCase], Rows]] = [reference, in_process, in_tasks]
 
 
 def plain(value: Any) -> Any:

@@ -16,6 +16,7 @@ import pytest
 from hypothesis import assume, given, note, settings
 from hypothesis import strategies as st
 from tests.conformance import strategies
+from tests.conformance.engines import through_tasks
 from tests.conformance.strategies import KINDS, SEMANTICS, WINDOWS, Case
 
 import sparkleene as sk
@@ -59,7 +60,12 @@ def by_words(case: Case) -> Rows:
         return in_process(case)
 
 
-ENGINES: list[Callable[[Case], Rows]] = [in_process]
+def in_tasks(case: Case) -> Rows:
+    """Run what the tasks of Spark run."""
+    return through_tasks(compiled(case), table(case))
+
+
+ENGINES: list[Callable[[Case], Rows]] = [in_process, in_tasks]
 
 
 def same(value: Any, expected: Any) -> bool:

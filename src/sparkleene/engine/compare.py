@@ -255,6 +255,8 @@ def ranked(column: Value) -> tuple[Floats, Value]:
     >>> ranked(pa.chunked_array([["b", None, "a", "b"]]))[0]
     array([ 1., nan,  0.,  1.])
     """
+    if pa.types.is_floating(column.type):
+        column = pc.add(column, 0.0)  # -0.0 is 0.0
     coded = column if pa.types.is_dictionary(column.type) else column.dictionary_encode()
     coded = coded.unify_dictionaries()
     if coded.num_chunks == 0:

@@ -1,0 +1,68 @@
+"""The conformance tests on Spark: random queries and all cases of the papers, as the other engines run them.
+
+Every case is a job or two, so there are fewer random ones here; `make soak` runs as many as in-process.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from tests.conformance import strategies, test_papers, test_random
+from tests.conformance.engines import on_spark
+from tests.conformance.paper_cases import CASES, PaperCase
+from tests.conformance.strategies import SEMANTICS, WINDOWS, Case
+
+import sparkleene as sk
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+pytestmark = pytest.mark.spark
+
+FEW = settings(
+    max_examples=6, suppress_health_check=[HealthCheck.too_slow, HealthCheck.function_scoped_fixture]
+)
+KINDS: list[dict[str, Any]] = [
+    {"semantics": semantics, "negation": negation, "adjacent": adjacent}
+    for semantics in SEMANTICS
+    for negation in (False, True)
+    for adjacent in (False, True)
+]
+KINDS += [{"kinds": (window,)} for window in WINDOWS]
+KINDS += [{feature: True} for feature in ("conjunction", "keys", "tiebreak")]
+KINDS += [{"numbers": numbers} for numbers in ("double", "exact")]
+
+
+def check(spark: SparkSession, case: Case) -> None:
+    """Compare Spark with the reference on one case."""
+
+    def run(case: Case) -> test_random.Rows:
+        return on_spark(spark, test_random.compiled(case), test_random.table(case))
+
+    test_random.check(case, run)
+
+
+@pytest.mark.parametrize("kind", KINDS, ids=str)
+@given(data=st.data())
+@FEW
+def test_random_queries(spark: SparkSession, kind: dict[str, Any], data: st.DataObject) -> None:
+    check(spark, data.draw(strategies.case(**kind)))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", KINDS, ids=str)
+@given(data=st.data())
+@settings(FEW, max_examples=test_random.EXAMPLES)
+def test_many_random_queries(spark: SparkSession, kind: dict[str, Any], data: st.DataObject) -> None:
+    check(spark, data.draw(strategies.case(**kind)))
+
+
+@pytest.mark.parametrize("case", CASES, ids=lambda case: case.cite)
+def test_papers_on_spark(spark: SparkSession, case: PaperCase) -> None:
+    def run(case: PaperCase) -> test_random.Rows:
+        return on_spark(spark, sk.query(case.query, **case.options), test_papers.table(case))
+
+    test_papers.test_paper(case, run)
