@@ -17,6 +17,7 @@ from sparkleene.plan.plan import Plan, plan
 
 if TYPE_CHECKING:
     from sparkleene.engine.options import Options
+    from sparkleene.spark.request import Request
 
 Strategy = Literal["shuffle", "combine", "sort"]
 TimeUnit = Literal["nanoseconds", "microseconds", "milliseconds", "seconds", "minutes", "hours", "days"]
@@ -128,7 +129,8 @@ class Query:
         "shuffle", "combine" or "sort", by default what `explain(data)` says.
         """
         if self._on_spark(data, engine):
-            return self._spark("run", data, strategy)
+            ask, request = self._spark(data, strategy)
+            return ask["run"](request)
         if strategy is not None:
             raise self._wrong("a strategy is for Spark", "leave it out, or pass a DataFrame of Spark")
         from sparkleene.engine.run import run
@@ -164,22 +166,26 @@ class Query:
             raise self._wrong("Spark reads paths and DataFrames of its own", help)
         return engine == "spark"
 
-    def _spark(self, what: str, data: Any, strategy: str | None = None) -> Any:
-        """Ask Spark for a result, or how it would find it."""
-        from sparkleene.spark import facade
+    def _spark(self, data: Any, strategy: str | None = None) -> tuple[dict[str, Any], Request]:
+        """Return what can be asked of data on Spark, and the request to ask with."""
+        from sparkleene.spark.facade import opened
+        from sparkleene.spark.request import Request
 
-        names, ask = facade.opened(data)
+        names, ask = opened(data)
         self._check_type(names)
         made = self._plan_for(tuple(names))
         needed = tuple(self._needed(made, names))
-        return ask(what, made, self._options(), needed, self.text, self._filename, strategy)
+        return ask, Request(made, self._options(), needed, self.text, self._filename, strategy)
 
-    def trends(self, data: Any, *, limit: int | None = 20) -> Any:
+    def trends(
+        self, data: Any, *, limit: int | None = 20, engine: Literal["local", "spark"] | None = None
+    ) -> Any:
         """Return the first trends behind the numbers, a row each, as the same kind of data; None for all.
 
         `events` lists the events of a trend, each with its label, its row in the data (from 0) and the columns that
         the query reads; for P AND Q `events` is a trend of P and `events_2` its partner. Rows are ordered by
         window and group, then by the trends read backwards: by the time of the last event, then of the one before.
+        On Spark rows have no number, and each task looks only for the first trends of what it is given.
 
         >>> import pyarrow as pa
         >>> table = pa.table({"time": [1, 2, 3, 4], "type": list("AABB")})
@@ -193,6 +199,9 @@ class Query:
         if limit is not None and limit < 0:
             wrong = Diagnostic("bad-option", f"limit is {limit}", help="give a count, or None for all")
             raise QueryError(wrong, self.text, self._filename)
+        if self._on_spark(data, engine):
+            ask, request = self._spark(data)
+            return ask["trends"](request, limit)
         names = schema_names(data)
         self._check_type(names)
         made = self._plan_for(tuple(names))
@@ -200,8 +209,16 @@ class Query:
         table, back = read(data, self._needed(made, names), text)
         return back(trends(made, table, self._options(), limit, self.text, self._filename))
 
-    def explain(self) -> str:
+    def explain(
+        self,
+        data: Any = None,
+        *,
+        engine: Literal["local", "spark"] | None = None,
+        strategy: Strategy | None = None,
+    ) -> str:
         """Return how the query is evaluated, as text to read; `plan` is the same as data.
+
+        With a DataFrame of Spark, or a path and engine="spark", also how Spark evaluates it over that data.
 
         >>> print(query("RETURN COUNT(*) PATTERN SEQ(A+, B)").explain().partition("Sub-streams")[0])
         Query
@@ -213,7 +230,11 @@ class Query:
 
         offset = None if self._offset is None else f"windows start {self._offset} later"
         reading = Reading(self._time, self._type, self._tiebreak, self._numbers, offset)
-        return explain(self.plan, to_text(self._tree), reading)
+        made, more = self.plan, {}
+        if data is not None and self._on_spark(data, engine):
+            ask, request = self._spark(data, strategy)
+            made, more = request.plan, {"Spark": ask["explain"](request)}
+        return explain(made, to_text(self._tree), reading, more)
 
     def __repr__(self) -> str:
         """Show the query's text."""

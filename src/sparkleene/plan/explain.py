@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -43,8 +43,13 @@ class Reading:
     offset: str | None = None
 
 
-def explain(plan: Plan, text: str, reading: Reading | None = None) -> str:
-    """Return how the planned query of this text is evaluated."""
+def explain(
+    plan: Plan,
+    text: str,
+    reading: Reading | None = None,
+    more: Mapping[str, Iterable[tuple[str, ...]]] | None = None,
+) -> str:
+    """Return how the planned query of this text is evaluated; `more` are sections that others know."""
     told = _Explainer(plan, reading or Reading())
     sections = {
         "Query": text.splitlines(),
@@ -58,6 +63,7 @@ def explain(plan: Plan, text: str, reading: Reading | None = None) -> str:
         "Result": table(told.result()),
         "Cost": table(told.cost()),
     }
+    sections |= {title: table(rows) for title, rows in (more or {}).items()}
     return "\n\n".join(
         "\n".join([title, *(f"  {line}" for line in lines)]) for title, lines in sections.items()
     )

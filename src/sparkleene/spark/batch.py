@@ -80,16 +80,22 @@ def _masks(request: Request, frame: DataFrame) -> dict[str, Column]:
     return sure if len(sure) == len(found) else {}
 
 
-def project(request: Request, low: Lowered, frame: DataFrame, masks: dict[str, Column]) -> DataFrame:
-    """Select what tasks are given: the needed rows, in the columns of the lowered plan."""
+def relevant(request: Request, frame: DataFrame) -> DataFrame:
+    """Leave out rows that surely have no part in a query, by conditions that reach the files."""
     plan, options = request.plan, request.options
-    place, here = request.place, zone(frame.sparkSession)
     bound = bare(plan.bound) if needs_types(plan) else plan.bound
     if not plan.every_row:
-        wanted = sql.superset(bound, frame.schema, options.type, place, here)
+        wanted = sql.superset(bound, frame.schema, options.type, request.place, zone(frame.sparkSession))
         frame = frame if wanted is None else frame.where(wanted)
     for k in plan.universal:
         frame = frame.where(sql.column(plan.bound.keys[k].path).isNotNull())
+    return frame
+
+
+def project(request: Request, low: Lowered, frame: DataFrame, masks: dict[str, Column]) -> DataFrame:
+    """Select what tasks are given: the needed rows, in the columns of the lowered plan."""
+    place, here = request.place, zone(frame.sparkSession)
+    frame = relevant(request, frame)
     columns = []
     for name, term in low.columns:
         if isinstance(term, Field):
@@ -99,7 +105,7 @@ def project(request: Request, low: Lowered, frame: DataFrame, masks: dict[str, C
             assert found is not None
             columns.append(found[0].alias(name))
     rows = frame.select(*columns, *(mask.alias(name) for name, mask in masks.items()))
-    if masks and not plan.every_row:
+    if masks and not low.plan.every_row:
         rows = rows.where(col(low.options.masks[-1]) != 0)
     return rows
 

@@ -3,43 +3,82 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator
 from typing import Any
 
+from sparkleene.engine.lower import MASK, TYPES, Lowered
+from sparkleene.engine.partial import adds_up
 from sparkleene.spark import batch, by_path
 from sparkleene.spark.parquet import discover
 from sparkleene.spark.request import Request, zone
+from sparkleene.spark.results import one_place
 from sparkleene.spark.session import session
-from sparkleene.spark.strategy import MEANING
+from sparkleene.spark.strategy import MEANING, Choice
+from sparkleene.spark.trends import trends
+
+Ask = Callable[..., Any]
 
 
-def opened(data: Any) -> tuple[list[str], Callable[..., Any]]:
-    """Return the names of the data's columns, and a function that asks something of it.
+def opened(data: Any) -> tuple[list[str], dict[str, Ask]]:
+    """Return the names of the data's columns, and what can be asked of it: functions of a request.
 
     `data` is a DataFrame, or the path of Parquet files, or several.
     """
-    if not isinstance(data, str | os.PathLike | list | tuple):
+    if isinstance(data, str | os.PathLike | list | tuple):
+        return _paths(data)
 
-        def ask(what: str, *given: Any) -> Any:
-            request = Request(*given)
-            if what == "run":
-                return batch.run(request, data)
-            _, _, choice = batch.planned(request, data)
-            return choice
+    def explain(request: Request) -> list[tuple[str, str]]:
+        low, _, choice = batch.planned(request, data)
+        return [*_told(low, choice, "SQL" if low.options.masks else "the tasks")]
 
-        return list(data.columns), ask
-    paths: str | os.PathLike[str] | Sequence[str | os.PathLike[str]] = data
+    def some(request: Request, limit: int | None) -> Any:
+        return trends(request, data, limit)
+
+    return list(data.columns), {
+        "run": lambda request: batch.run(request, data),
+        "explain": explain,
+        "trends": some,
+    }
+
+
+def _paths(data: Any) -> tuple[list[str], dict[str, Ask]]:
+    """Open files by path."""
     spark = session()
-    files = discover(paths, zone(spark))
+    files = discover(data, zone(spark))
 
-    def ask_path(what: str, *given: Any) -> Any:
-        request = Request(*given)
-        if what == "run":
-            return by_path.run(request, files, spark)
-        _, _, choice = by_path.planned(request, files, spark)
-        return choice
+    def explain(request: Request) -> list[tuple[str, str]]:
+        low, source, choice = by_path.planned(request, files, spark)
+        groups = sum(footer.data.num_row_groups for footer in files.footers)
+        kept = sum(len(piece.row_groups) for piece in source.pieces)
+        read = f"{kept} of {groups} row groups of {len(files.footers)} files, {source.rows:,} rows"
+        return [("reads", read), *_told(low, choice, "the tasks")]
 
-    return files.schema.names, ask_path
+    def some(request: Request, limit: int | None) -> Any:
+        paths = [data] if isinstance(data, str | os.PathLike) else data
+        return trends(request, spark.read.parquet(*map(os.fspath, paths)), limit)
+
+    return files.schema.names, {
+        "run": lambda request: by_path.run(request, files, spark),
+        "explain": explain,
+        "trends": some,
+    }
 
 
-__all__ = ["MEANING", "opened"]
+def _told(low: Lowered, choice: Choice, who: str) -> Iterator[tuple[str, str]]:
+    """Tell how Spark evaluates a query."""
+    bound = low.plan.bound
+    names = [bound.keys[k].path[0] for k in low.plan.together]
+    yield "strategy", f"{choice.strategy}: {MEANING[choice.strategy]}"
+    yield "because", choice.reason
+    yield "labels", f"found by {who}" + ("" if low.plan.every_row else "; rows without any are left out")
+    yield "columns", ", ".join(name for name, _ in low.columns if name not in (MASK, TYPES))
+    yield "spread", f"by {', '.join(names)}" if names else "not at all: one task sees all that is shuffled"
+    if one_place(low):
+        yield "groups", "each is whole in one task"
+    else:
+        by = (
+            "Spark"
+            if adds_up(low.plan, low.options.numbers)
+            else "tasks, in numbers that Spark does not have"
+        )
+        yield "groups", f"the parts of each are added up by {by}"

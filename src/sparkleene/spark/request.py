@@ -13,7 +13,7 @@ from pyspark.sql import functions as F
 from sparkleene.engine.fields import Place
 from sparkleene.engine.options import Options
 from sparkleene.plan.plan import Plan
-from sparkleene.spark.types import to_spark
+from sparkleene.spark.types import schema_to_spark
 
 
 @dataclass(frozen=True)
@@ -35,7 +35,7 @@ class Request:
 
     def mapped(self, rows: DataFrame, task: Any, schema: pa.Schema) -> DataFrame:
         """Run a task over the partitions of a DataFrame."""
-        return rows.mapInArrow(self.wrap(task), to_spark(schema))
+        return rows.mapInArrow(self.wrap(task), schema_to_spark(schema))
 
 
 def quoted(name: str) -> str:

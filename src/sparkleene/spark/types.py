@@ -28,13 +28,17 @@ _PLAIN: tuple[tuple[type[T.DataType], pa.DataType], ...] = (
 
 
 def to_arrow(type: T.DataType) -> pa.DataType:
-    """Return a type as tasks see it; what a query cannot use, such as an array, becomes a list of nothing.
+    """Return a type as tasks see it; what Arrow has no type for becomes a list of nothing, which no query reads.
 
     >>> to_arrow(T.StructType([T.StructField("price", T.DoubleType())]))
     StructType(struct<price: double>)
     """
     if isinstance(type, T.StructType):
         return pa.struct([pa.field(field.name, to_arrow(field.dataType)) for field in type.fields])
+    if isinstance(type, T.ArrayType):
+        return pa.list_(to_arrow(type.elementType))
+    if isinstance(type, T.MapType):
+        return pa.map_(to_arrow(type.keyType), to_arrow(type.valueType))
     if isinstance(type, T.DecimalType):
         return pa.decimal128(type.precision, type.scale)
     return next((arrow for kind, arrow in _PLAIN if isinstance(type, kind)), pa.list_(pa.null()))
@@ -70,6 +74,14 @@ def returned(name: str, type: pa.DataType, place: Place) -> pa.DataType:
         return pa.binary()
     if pa.types.is_decimal(type) and type.precision <= 38:
         return pa.decimal128(type.precision, type.scale)
+    if pa.types.is_dictionary(type):
+        return returned(name, type.value_type, place)
+    if pa.types.is_list(type) or pa.types.is_large_list(type):
+        return pa.list_(returned(name, type.value_type, place))
+    if pa.types.is_struct(type):
+        return pa.struct([(field.name, returned(field.name, field.type, place)) for field in type])
+    if pa.types.is_map(type):
+        return pa.map_(returned(name, type.key_type, place), returned(name, type.item_type, place))
     if type not in [arrow for _, arrow in _PLAIN]:
         nano = " (Spark's times are in microseconds)" if "ns" in str(type) else ""
         message = f"Spark has no type for the result's column '{name}', which is {type}{nano}"
@@ -77,14 +89,19 @@ def returned(name: str, type: pa.DataType, place: Place) -> pa.DataType:
     return type
 
 
-def to_spark(schema: pa.Schema) -> T.StructType:
-    """Return the schema of results, all of types that `returned` returns."""
-    fields = []
-    for field in schema:
-        if pa.types.is_decimal(field.type):
-            kind: T.DataType = T.DecimalType(field.type.precision, field.type.scale)
-        else:
-            arrow = field.type
-            kind = next(spark() for spark, other in _PLAIN if other == arrow)
-        fields.append(T.StructField(field.name, kind))
-    return T.StructType(fields)
+def to_spark(type: pa.DataType) -> T.DataType:
+    """Return the type of Spark for a type that `returned` returns."""
+    if pa.types.is_struct(type):
+        return schema_to_spark(pa.schema(list(type)))
+    if pa.types.is_list(type):
+        return T.ArrayType(to_spark(type.value_type))
+    if pa.types.is_map(type):
+        return T.MapType(to_spark(type.key_type), to_spark(type.item_type))
+    if pa.types.is_decimal(type):
+        return T.DecimalType(type.precision, type.scale)
+    return next(spark() for spark, arrow in _PLAIN if arrow == type)
+
+
+def schema_to_spark(schema: pa.Schema) -> T.StructType:
+    """Return the schema of results."""
+    return T.StructType([T.StructField(field.name, to_spark(field.type)) for field in schema])

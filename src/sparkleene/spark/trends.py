@@ -1,0 +1,81 @@
+"""The first trends behind the numbers on Spark: every task finds its own first ones, Spark the first of those."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import pyarrow as pa
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F
+
+from sparkleene.engine.options import Options
+from sparkleene.plan.plan import Plan
+from sparkleene.spark import batch, sql, tasks
+from sparkleene.spark.request import Request, col
+from sparkleene.spark.results import raised
+from sparkleene.spark.types import empty, returned
+
+EVENTS = ("events", "events_2")
+
+
+def trends(request: Request, frame: DataFrame, limit: int | None) -> DataFrame:
+    """Return the first trends of a query over a DataFrame, all for None, as one that is not evaluated yet."""
+    batch.checked(request, frame)
+    plan, options = request.plan, request.options
+    task = Find(plan, options, pa.schema([]), limit, request.source, request.filename)
+    found = task.found(empty(frame.schema, request.needed)).schema
+    schema = pa.schema([(field.name, returned(field.name, field.type, request.place)) for field in found])
+    rows = batch.relevant(request, frame).select([sql.column((name,)).alias(name) for name in request.needed])
+    keys = [sql.column(plan.bound.keys[k].path) for k in plan.together]
+    moved = rows.repartition(*keys) if keys else rows.repartition(1)
+    wider = schema.append(pa.field(tasks.ERROR, pa.string()))
+    task = Find(plan, options, wider, limit, request.source, request.filename)
+    results = raised(request.mapped(moved, task, wider)).drop(tasks.ERROR)
+    order = [col(name) for name in schema.names if name not in EVENTS and name != "window_end"]
+    time = next(field.name for field in schema.field("events").type.value_type if field.name != "label")
+    for name in EVENTS:
+        if name in schema.names:
+            order.append(F.transform(F.reverse(col(name)), lambda event: event.getField(time)))
+    ordered = results.orderBy(*order)
+    return ordered if limit is None else ordered.limit(limit)
+
+
+@dataclass(frozen=True)
+class Find:
+    """From rows, all those of some sub-streams, to their first trends."""
+
+    plan: Plan
+    options: Options
+    schema: pa.Schema
+    limit: int | None
+    source: str
+    filename: str
+
+    def __call__(self, batches: tasks.Batches) -> Iterator[pa.RecordBatch]:
+        """Find the first trends of a partition."""
+        rows = list(batches)
+        if rows:
+            table = pa.Table.from_batches(rows)
+            yield from tasks.guarded(self.schema, lambda: iter([self.found(table)]))
+
+    def found(self, table: pa.Table) -> pa.Table:
+        """Find the first trends of a table; the number of a row, which means nothing here, is left out."""
+        from sparkleene.engine.trends import trends
+
+        result = trends(self.plan, table, self.options, self.limit, self.source, self.filename)
+        for name in EVENTS:
+            if name in result.column_names:
+                at = result.column_names.index(name)
+                result = result.set_column(at, name, _without_row(result.column(name)))
+        return result
+
+
+def _without_row(column: pa.ChunkedArray) -> pa.Array:
+    """Return lists of events without the events' row numbers."""
+    lists = column.combine_chunks()
+    lists = lists.chunk(0) if isinstance(lists, pa.ChunkedArray) else lists
+    events = lists.values
+    names = [field.name for field in events.type if field.name != "row"]
+    fields = [events.field(name) for name in names]
+    return pa.ListArray.from_arrays(lists.offsets, pa.StructArray.from_arrays(fields, names))
