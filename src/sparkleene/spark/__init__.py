@@ -1,1 +1,27 @@
-"""Queries over Spark DataFrames: adapters around the in-process engine, without semantics of their own."""
+"""Queries on Spark: adapters around the in-process engine, without semantics of their own.
+
+`Query.run` takes DataFrames as they are; here is what a session may need besides.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from sparkleene.spark.session import session
+from sparkleene.spark.shipping import ship
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+__all__ = ["register", "session", "ship"]
+
+
+def register(spark: SparkSession, name: str = "trends") -> None:
+    """Register a table function, so that SQL can run queries: `SELECT * FROM trends(TABLE(events), 'RETURN ...')`.
+
+    The options of `sparkleene.query` are named arguments: `time => 'at'`.
+    """
+    from sparkleene.query import query
+    from sparkleene.spark.table_function import register as add
+
+    add(spark, query, name)
