@@ -28,7 +28,7 @@ from sparkleene.engine.schema import check
 from sparkleene.errors import Diagnostic, QueryError, SparkleeneError, suggest
 from sparkleene.plan.plan import Plan
 from sparkleene.spark.tasks import cores, sent
-from sparkleene.spark.types import empty, returned, to_spark
+from sparkleene.spark.types import empty, returned, schema_to_spark
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -122,7 +122,7 @@ def analyzed(
     place = Place(text.value, "query")
     result = pa.schema([(column.name, returned(column.name, column.type, place)) for column in found])
     return Analyzed(
-        to_spark(result),
+        schema_to_spark(result),
         text=text.value,
         options=chosen,
         columns=tuple(needed),
