@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import os
 from collections.abc import Collection, Mapping
+from dataclasses import replace
 from datetime import timedelta
 from fractions import Fraction
 from functools import lru_cache
@@ -175,7 +176,8 @@ class Query:
         self._check_type(names)
         made = self._plan_for(tuple(names))
         needed = tuple(self._needed(made, names))
-        return ask, Request(made, self._options(), needed, self.text, self._filename, strategy)
+        options = replace(self._options(), numbered=False)
+        return ask, Request(made, options, needed, self.text, self._filename, strategy)
 
     def trends(
         self, data: Any, *, limit: int | None = 20, engine: Literal["local", "spark"] | None = None

@@ -11,10 +11,10 @@ import pyarrow as pa
 from sparkleene.engine import exact, execute, finish
 from sparkleene.engine.columns import Time, time_column, window_units
 from sparkleene.engine.compile import Compiled, compile
-from sparkleene.engine.fields import Place
 from sparkleene.engine.options import Options
 from sparkleene.engine.stream import Stream, stream
 from sparkleene.engine.threads import threads_of
+from sparkleene.engine.times import window_offset
 from sparkleene.engine.windows import Grid, Windows, ending, grid, sliding, whole
 from sparkleene.kernels.windows import ticks
 from sparkleene.plan.plan import Plan
@@ -42,7 +42,22 @@ def evaluate(
     plan: Plan, table: pa.Table, options: Options, threads: int, source: str, filename: str
 ) -> Evaluated:
     """Evaluate all windows of all sub-streams, in exact mode as integers too."""
-    rows, compiled, windows = prepare(plan, table, options, threads, source, filename)
+    prepared = prepare(plan, table, options, threads, source, filename)
+    return aggregated(plan, table, options, *prepared, threads, source, filename)
+
+
+def aggregated(
+    plan: Plan,
+    table: pa.Table,
+    options: Options,
+    rows: Stream,
+    compiled: Compiled,
+    windows: Windows,
+    threads: int,
+    source: str,
+    filename: str,
+) -> Evaluated:
+    """Evaluate the windows that were found, or some of them."""
     results = execute.run(compiled, compiled.program, windows.lo, windows.hi, windows.units, threads)
     if options.numbers != "exact":
         return compiled, rows, windows, results, None
@@ -73,32 +88,15 @@ def clocked(
 ) -> tuple[Time, Fraction | None, Grid | None]:
     """Return the times of a table, the windows' size by them, and where windows with a slide lie."""
     window = plan.bound.window
-    time = time_column(table, options.time, options.time_unit, source, filename)
+    time = time_column(table, options.time, options.time_unit, source, filename, options.numbered)
     if window is None:
         return time, None, None
     size, slide, time = window_units(window, time, source, filename)
     if slide is None:
         return time, size, None
     events = window.unit == "events"
-    offset = Fraction(0) if events else _offset(options, time)
+    offset = Fraction(0) if events else window_offset(options, time)
     return time, size, grid(time, size, slide, offset, events)
-
-
-def _offset(options: Options, time: Time) -> Fraction:
-    """Return how far the windows are moved, in the unit of the times."""
-    if not options.offset_in_ms:
-        offset = options.offset * time.scale
-    elif time.ticks_per_ms is not None:
-        offset = options.offset * time.ticks_per_ms
-    else:
-        message = "the offset is a timedelta, but the time column is a number and nobody said what it counts"
-        help = "pass time_unit, for example 'seconds', or give the offset as a number"
-        raise Place().mistake("unit-unknown", message, help=help)
-    if offset.denominator != 1 and time.values.dtype == np.int64:
-        message = "the times are integers, and the offset is not a whole number of their unit"
-        help = "round the offset, or convert the time column to a finer unit or to double"
-        raise Place().mistake("bad-option", message, help=help)
-    return offset
 
 
 def _triggered(compiled: Compiled, rows: Stream, time: Time, size: Fraction, threads: int) -> Windows:

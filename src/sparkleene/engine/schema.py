@@ -18,6 +18,7 @@ from sparkleene.engine.columns import (
 )
 from sparkleene.engine.expressions import evaluate, numeric, sides
 from sparkleene.engine.options import Options
+from sparkleene.engine.times import window_offset
 from sparkleene.language.bound import Field, Literal_, Term
 from sparkleene.plan.plan import Plan
 from sparkleene.plan.predicates import separate
@@ -31,11 +32,13 @@ def check(plan: Plan, table: pa.Table, options: Options, source: str, filename: 
     """
     bound = plan.bound
     place = (source, filename)
-    time = time_column(table, options.time, options.time_unit, *place)
+    time = time_column(table, options.time, options.time_unit, *place, options.numbered)
     fields: list[tuple[str, pa.DataType]] = []
     if bound.window is not None:
         events = bound.window.unit == "events"
         _, _, time = window_units(bound.window, time, *place)
+        if bound.window.slide is not None and not events:
+            window_offset(options, time)
         type = pa.int64() if events else time.type
         fields += [("window_start", type), ("window_end", type)]
     if not options.masks:

@@ -11,6 +11,7 @@ import numpy as np
 import pyarrow as pa
 
 from sparkleene.engine.fields import Place, as_numpy, bounds, find, integers, plain, told
+from sparkleene.engine.options import Options
 from sparkleene.errors import suggest
 from sparkleene.language.ast import NOWHERE
 from sparkleene.language.bound import Window
@@ -69,9 +70,14 @@ class Time:
 
 
 def time_column(
-    table: pa.Table, name: str, time_unit: str | None = None, source: str = "", filename: str = "query"
+    table: pa.Table,
+    name: str,
+    time_unit: str | None = None,
+    source: str = "",
+    filename: str = "query",
+    numbered: bool = True,
 ) -> Time:
-    """Return the times of a table's rows.
+    """Return the times of a table's rows; errors name a row by its number, if `numbered`.
 
     >>> time_column(pa.table({"t": [1, 2]}), "t", "seconds").ticks_per_ms
     Fraction(1, 1000)
@@ -87,10 +93,10 @@ def time_column(
         note = f"the units are {', '.join(TICKS_PER_MS)}"
         raise place.mistake("unknown-time-unit", f"unknown time unit '{time_unit}'", help=help, notes=[note])
     if pa.types.is_floating(type):
-        return _float_time(column, name, time_unit, place)
+        return _float_time(column, name, time_unit, place, numbered)
     ticks = None if time_unit is None else TICKS_PER_MS[time_unit]
     if pa.types.is_integer(type):
-        _no_nulls(column, name, place)
+        _no_nulls(column, name, place, numbered)
         column = plain(column)
         if pa.types.is_decimal(column.type):
             message = f"times in '{name}' are beyond the range of int64"
@@ -106,33 +112,34 @@ def time_column(
     if time_unit is not None:
         message = f"a time unit is for number columns: {told(path, column)}"
         raise place.mistake("time-unit-given", message, help="leave the time unit out")
-    _no_nulls(column, name, place)
+    _no_nulls(column, name, place, numbered)
     return Time(as_numpy(integers(column)), type, TICKS_PER_MS[unit])
 
 
-def _float_time(column: Any, name: str, time_unit: str | None, place: Place) -> Time:
+def _float_time(column: Any, name: str, time_unit: str | None, place: Place, numbered: bool) -> Time:
     """Return times that are floats, all finite."""
-    _no_nulls(column, name, place)
+    _no_nulls(column, name, place, numbered)
     values = as_numpy(column.cast(pa.float64()))
     bad = ~np.isfinite(values)
     if bad.any():
         row = int(np.argmax(bad))
         help = "drop such rows, or give them a time"
-        message = f"the time '{name}' is {values[row]} in row {row}"
-        raise place.error("nan-time", message, help=help, notes=[_ROWS])
+        message = f"the time '{name}' is {values[row]} in " + (f"row {row}" if numbered else "some row")
+        raise place.error("nan-time", message, help=help, notes=[_ROWS] if numbered else [])
     return Time(values, pa.float64(), None if time_unit is None else TICKS_PER_MS[time_unit])
 
 
 _ROWS = "rows are counted from 0"
 
 
-def _no_nulls(column: Any, name: str, place: Place) -> None:
+def _no_nulls(column: Any, name: str, place: Place, numbered: bool) -> None:
     """Raise if a row has no time."""
     if column.null_count:
         row = int(np.argmax(as_numpy(column.is_null())))
         help = "drop such rows, or give them a time"
-        notes = [_ROWS, f"{column.null_count} rows have no time"]
-        raise place.error("null-time", f"the time '{name}' is NULL in row {row}", help=help, notes=notes)
+        notes = [f"{column.null_count} rows{'' if numbered else ' of a task'} have no time"]
+        message = f"the time '{name}' is NULL in " + (f"row {row}" if numbered else "some row")
+        raise place.error("null-time", message, help=help, notes=[*([_ROWS] if numbered else []), *notes])
 
 
 # ---- windows
@@ -206,3 +213,20 @@ def _refined(time: Time, unit: str, place: Place) -> Time:
     make = pa.duration if pa.types.is_duration(time.type) else pa.timestamp
     type = make(unit) if getattr(time.type, "tz", None) is None else make(unit, time.type.tz)
     return Time(time.values * factor, type, ticks, factor)
+
+
+def window_offset(options: Options, time: Time) -> Fraction:
+    """Return how far the windows are moved, in the unit of the times."""
+    if not options.offset_in_ms:
+        offset = options.offset * time.scale
+    elif time.ticks_per_ms is not None:
+        offset = options.offset * time.ticks_per_ms
+    else:
+        message = "the offset is a timedelta, but the time column is a number and nobody said what it counts"
+        help = "pass time_unit, for example 'seconds', or give the offset as a number"
+        raise Place().mistake("unit-unknown", message, help=help)
+    if offset.denominator != 1 and time.values.dtype == np.int64:
+        message = "the times are integers, and the offset is not a whole number of their unit"
+        help = "round the offset, or convert the time column to a finer unit or to double"
+        raise Place().mistake("bad-option", message, help=help)
+    return offset
