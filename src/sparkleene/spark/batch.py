@@ -6,10 +6,12 @@ error can show a value.
 
 from __future__ import annotations
 
+from contextlib import suppress
 from dataclasses import replace
 from typing import Any
 
 import pyarrow as pa
+from pyspark.errors import PySparkException
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
@@ -59,12 +61,13 @@ def checked(request: Request, frame: DataFrame) -> pa.Schema:
     )
     try:
         found = check(*given)
-    except DataError:
-        some = frame.select(
-            [sql.column((name,)).alias(name) for name in request.needed if name in frame.columns]
-        )
-        check(request.plan, some.limit(100).toArrow(), *given[2:])
+    except DataError as error:
+        if error.diagnostics[0].code == "wrong-type":
+            some = frame.select([sql.column((name,)).alias(name) for name in request.needed])
+            with suppress(PySparkException):  # of columns that Arrow has no type for
+                check(request.plan, some.limit(100).toArrow(), *given[2:])
         raise
+    request.refuse([*request.needed, *found.names])
     types = [(field.name, returned(field.name, field.type, request.place)) for field in found]
     return pa.schema(types)
 

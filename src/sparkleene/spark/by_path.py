@@ -79,6 +79,7 @@ def checked(request: Request, files: Files) -> pa.Schema:
         for piece in source.pieces[:1]:
             check(request.plan, read(piece, source.schema).slice(0, 100), *rest)
         raise
+    request.refuse([*request.needed, *found.names])
     types = [(field.name, returned(field.name, field.type, request.place)) for field in found]
     return pa.schema(types)
 

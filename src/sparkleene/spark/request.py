@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -14,6 +14,9 @@ from sparkleene.engine.fields import Place
 from sparkleene.engine.options import Options
 from sparkleene.plan.plan import Plan
 from sparkleene.spark.types import schema_to_spark
+
+OWN = "sparkleene "
+"""What the names of columns begin with that are no user's."""
 
 
 @dataclass(frozen=True)
@@ -34,8 +37,32 @@ class Request:
         return Place(self.source, self.filename)
 
     def mapped(self, rows: DataFrame, task: Any, schema: pa.Schema) -> DataFrame:
-        """Run a task over the partitions of a DataFrame."""
-        return rows.mapInArrow(self.wrap(task), schema_to_spark(schema))
+        """Run a task over the partitions of a DataFrame.
+
+        Columns are called by number on the way, since PySpark does not quote names that it hands to Python.
+        """
+        names = tuple(rows.columns)
+        numbered = rows.toDF(*(f"c{i}" for i in range(len(names))))
+        return numbered.mapInArrow(self.wrap(Named(task, names)), schema_to_spark(schema))
+
+    def refuse(self, names: Iterable[str]) -> None:
+        """Raise if columns have names that are used on the way."""
+        for name in names:
+            if name.lower().startswith(OWN):
+                message = f"names that begin with '{OWN}' are used inside, and a column is called '{name}'"
+                raise self.place.error("unsupported-data", message, help="rename the column")
+
+
+@dataclass(frozen=True)
+class Named:
+    """A task that is given its columns under their names."""
+
+    task: Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]
+    names: tuple[str, ...]
+
+    def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        """Run the task."""
+        return self.task(batch.rename_columns(list(self.names)) for batch in batches)
 
 
 def quoted(name: str) -> str:

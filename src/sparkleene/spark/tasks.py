@@ -158,7 +158,7 @@ class Compose:
             return
         if not any(table.num_rows for _, units in found.values() for table in units):
             rows = [table for tables, _ in found.values() for table in tables]
-            yield self.job.results(pa.concat_tables(rows, promote_options="permissive"))
+            yield self.job.results(joined(rows))
             return
         together = self.composed(list(found.values()))
         if together is not None:
@@ -190,10 +190,7 @@ class Compose:
         from sparkleene.engine.compose import compose
 
         job = self.job
-        rows, units = (
-            pa.concat_tables([table for part in parts for table in part[place]], promote_options="permissive")
-            for place in (0, 1)
-        )
+        rows, units = (joined([table for part in parts for table in part[place]]) for place in (0, 1))
         evaluated = compose(job.plan, units, rows, job.options, cores(), job.source, job.filename)
         return None if evaluated is None else job.written((*evaluated, None))
 
@@ -268,6 +265,18 @@ def to_bytes(table: pa.Table) -> Any:
     with pa.ipc.new_stream(sink, table.schema) as writer:
         writer.write_table(table)
     return memoryview(sink.getvalue())
+
+
+def joined(tables: list[pa.Table]) -> pa.Table:
+    """Put tables of the same columns together; a column that is encoded in some only is decoded."""
+    coded = [{f.name for f in table.schema if pa.types.is_dictionary(f.type)} for table in tables]
+    mixed = set().union(*coded) - set.intersection(*coded)
+    plain = [
+        pa.table([decoded(c) if n in mixed else c for n, c in zip(t.column_names, t.columns, strict=True)],
+                 names=t.column_names)
+        for t in tables
+    ]  # fmt: skip
+    return pa.concat_tables(plain, promote_options="permissive")
 
 
 def slim(column: pa.ChunkedArray) -> pa.ChunkedArray:
