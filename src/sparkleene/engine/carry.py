@@ -1,0 +1,228 @@
+"""A stream larger than memory: its rows come in order, and what no open window needs of them is let go.
+
+Rows come by block, one for each combination of the keys that they were shuffled by, and within a block in order of
+time. Blocks that are complete are evaluated together, a chunk of rows at a time. Of a single block larger than a
+chunk there is kept:
+
+- with sliding windows of time or events: the rows from the start of the first window that is still open;
+- where no adjacent predicate compares events, in doubles, and open windows hold more than half a chunk of rows, or
+  there is no window: a vector per open window, and the rows of the latest time, which may still get more;
+- else all of it. So it is without a window in exact mode or with an adjacent predicate, with windows per trigger,
+  and where a key binds only labels that a trend may lack, or rows are counted and it binds only some.
+
+A row that is held costs W bytes, as wide as its columns in Arrow are: 8 for a number, 4 and the text for text.
+While rows are evaluated, each costs up to 35 + 8 * (keys + 3 * sums + minima + 2 * sides of adjacent predicates)
+bytes more, where SUM and AVG are two sums. So a task needs rows * (W + that), where rows are a chunk and a half, or
+twice those of open windows, or the largest block that is kept whole and half a chunk, whichever is most. A vector
+is of states * (16 * (1 + sums) + 8 * minima) bytes.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections.abc import Generator, Iterator
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from sparkleene.engine import run
+from sparkleene.engine.columns import Time
+from sparkleene.engine.compile import aggregates, compile
+from sparkleene.engine.fields import Place, find, plain
+from sparkleene.engine.keys import codes
+from sparkleene.engine.options import Options
+from sparkleene.engine.run import Evaluated
+from sparkleene.engine.stream import Stream, stream
+from sparkleene.engine.vectors import NONE, Open, advance
+from sparkleene.engine.windows import Grid, sliding, whole
+from sparkleene.plan.plan import Plan
+
+Array = np.ndarray[Any, Any]
+
+CELL = 16  # bytes of a row per column, against which vectors are weighed
+NEVER, EVER = -(1 << 63), (1 << 63) - 1  # before and after all windows
+
+
+class Carry:
+    """Evaluates the rows of a lowered plan, in order, and holds few of them.
+
+    They come by the keys of `Plan.together`, then by time. `chunk` is the number of rows that are evaluated
+    together; `rows` is the number of those that are held.
+    """
+
+    def __init__(
+        self,
+        plan: Plan,
+        options: Options,
+        threads: int = 1,
+        source: str = "",
+        filename: str = "query",
+        chunk: int = 1 << 22,
+    ) -> None:
+        """Take a plan and how its tables are read."""
+        self.plan, self.options, self.chunk = plan, options, chunk
+        self.threads, self.place = threads, Place(source, filename)
+        self.paths = [plan.bound.keys[k].path for k in plan.together]
+        window = plan.bound.window
+        typed = [key.labels for key in plan.bound.keys if key.labels is not None]
+        slides = window is None or window.slide is not None
+        self.linear = slides and not plan.pairs and not typed and options.numbers == "double"
+        if window is None or not slides:
+            self.sheds = False
+        elif window.unit == "events":
+            self.sheds = not typed
+        else:  # a window's own rows have the keys of all its trends
+            self.sheds = all(labels & plan.mandatory for labels in typed)
+        made = aggregates(plan.bound)
+        self.width = len(plan.machine.states) * (16 * (1 + len(made.totals)) + 8 * len(made.lows))
+        self.minima = [(path, maximum) for _, path, maximum in made.lows]
+        self.held: list[pa.Table] = []
+        self.rows = 0
+        self._limit = chunk
+        self._forget()
+
+    def feed(self, table: pa.Table) -> Iterator[Evaluated]:
+        """Take the next rows and yield what is complete with them; a window of a block comes once."""
+        for path in self.paths:  # rows without a key are in no block
+            column = find(table, path, self.place)
+            if not pa.types.is_integer(column.type) or column.null_count:
+                column = plain(column)
+                table = table.filter(pc.is_valid(column)) if column.null_count else table
+        self.held.append(table)
+        self.rows += table.num_rows
+        if self.rows >= self._limit:
+            yield from self._settle()
+
+    def end(self) -> Iterator[Evaluated]:
+        """Yield all that is left."""
+        if self.rows:
+            table = pa.concat_tables(self.held)
+            self._hold([], self.chunk)
+            yield from self._close(table)
+
+    # ---- blocks
+
+    def _hold(self, tables: list[pa.Table], limit: int) -> None:
+        self.held, self._limit = tables, limit
+        self.rows = sum(table.num_rows for table in tables)
+
+    @property
+    def _text(self) -> tuple[str, str]:
+        return self.place.source, self.place.filename
+
+    def _forget(self) -> None:
+        """Begin a block."""
+        self._done = NEVER  # windows up to this one have been evaluated
+        self._open: Open | None = None
+        self._at = 0  # rows of the block that are gone
+        self._left = 0  # rows that the block was last reduced to
+
+    def _settle(self) -> Iterator[Evaluated]:
+        """Evaluate all blocks but the last, and of that what can be."""
+        table = pa.concat_tables(self.held)
+        start = self._border(table, table.num_rows - 1, True)
+        if start:
+            yield from self._close(table.slice(0, start))
+            table = table.slice(start)
+        if table.num_rows >= max(self.chunk, 2 * self._left):
+            table = yield from self._reduced(table)
+            self._left = table.num_rows
+        self._hold([table], max(self.chunk, table.num_rows + (self.chunk + 1) // 2))
+
+    def _close(self, table: pa.Table) -> Iterator[Evaluated]:
+        """Evaluate blocks that are complete, the first of which may be under way."""
+        if self._open is not None or self._done > NEVER:
+            end = self._border(table, 0, False)
+            yield from self._ended(table.slice(0, end), EVER)
+            table = table.slice(end)
+            self._forget()
+        if table.num_rows:
+            yield run.evaluate(self.plan, table, self.options, self.threads, *self._text)
+
+    def _border(self, table: pa.Table, row: int, same: bool) -> int:
+        """Return the first row whose block is the one of a row, or is not."""
+        if not self.paths:
+            return 0 if same else table.num_rows
+        keys = table.select(list(dict.fromkeys(path[0] for path in self.paths)))
+
+        def found(other: int) -> bool:
+            two = pa.concat_tables([keys.slice(row, 1), keys.slice(other, 1)])
+            coded = (codes(two, path, *self._text)[0] for path in self.paths)
+            return all(code[0] == code[1] for code in coded) == same
+
+        if same and found(0):
+            return 0
+        return bisect_left(range(table.num_rows), True, key=found)
+
+    # ---- a block under way
+
+    def _reduced(self, table: pa.Table) -> Generator[Evaluated, None, pa.Table]:
+        """Evaluate what can be of a block, and return the rows that are still needed."""
+        if not self.linear and not self.sheds:
+            return table
+        time, grid = self._clocked(table)
+        cut = int(np.searchsorted(time.values, time.values[-1]))  # rows of the last time may still come
+        if not cut:
+            return table
+        over = NEVER
+        if grid is not None:
+            over = max(NEVER, (self._clock(grid, time, cut) - grid.base - grid.span) // grid.step)
+        if grid is not None and self._open is None:
+            before = (self._clock(grid, time, 0) - grid.base - grid.span) // grid.step
+            self._done = max(self._done, before)
+            if over > self._done:
+                rows = yield from self._ended(table.slice(0, cut), over)
+                start = grid.base + (over + 1) * grid.step
+                clock = np.arange(cut) if grid.events else grid.clock(time.values[:cut])
+                gone = int(np.searchsorted(clock, min(start, EVER)))
+                if grid.events and rows.rows is not None:  # a tick may be parted
+                    kept = table.slice(0, cut).take(pa.array(rows.rows[gone:]))
+                    table = pa.concat_tables([kept, table.slice(cut)])
+                else:
+                    table = table.slice(gone)
+                self._at += gone
+                cut -= gone
+            vectors = -(-grid.span // grid.step) * self.width
+            pays = cut > self.chunk // 2 and vectors <= CELL * table.num_columns * cut
+            if not self.linear or not pays:
+                return table
+        if cut:
+            self._open = self._open or NONE
+            yield from self._ended(table.slice(0, cut), over)
+            self._at += cut
+        return table.slice(cut)
+
+    def _clocked(self, table: pa.Table) -> tuple[Time, Grid | None]:
+        """Return the times of rows of the block, and where its windows lie."""
+        time, _, grid = run.clocked(self.plan, table, self.options, *self._text)
+        if grid is not None and grid.events:
+            grid = replace(grid, base=grid.base - self._at)
+        return time, grid
+
+    @staticmethod
+    def _clock(grid: Grid, time: Time, row: int) -> int:
+        return row if grid.events else int(grid.clock(time.values[row : row + 1])[0])
+
+    def _ended(self, table: pa.Table, over: int) -> Generator[Evaluated, None, Stream]:
+        """Evaluate the windows up to a number that have not been; return the rows in order."""
+        time, grid = self._clocked(table)
+        read = (self.options.type, self.options.tiebreak, self.threads, *self._text, self.options.masks)
+        rows = stream(self.plan, table, time, *read)
+        compiled = compile(self.plan, table, rows, False, self.threads, *self._text)
+        windows = whole(rows) if grid is None else sliding(rows, grid)
+        windows = windows.where(np.flatnonzero(windows.key > self._done))
+        if self._open is None:
+            windows = windows.where(np.flatnonzero(windows.key <= over))
+            given = (self.options, rows, compiled, windows, self.threads)
+            yield run.aggregated(self.plan, table, *given, *self._text)
+        else:
+            evaluated, self._open = advance(
+                self._open, table, rows, compiled, windows, over, self.minima, self.threads, self.place
+            )
+            if evaluated[2].key.size:
+                yield evaluated
+        self._done = over
+        return rows
