@@ -212,7 +212,7 @@ class Carry:
         read = (self.options.type, self.options.tiebreak, self.threads, *self._text, self.options.masks)
         rows = stream(self.plan, table, time, *read)
         compiled = compile(self.plan, table, rows, False, self.threads, *self._text)
-        windows = whole(rows) if grid is None else sliding(rows, grid)
+        windows = whole(rows) if grid is None else sliding(rows, grid, self.options.numbered)
         windows = windows.where(np.flatnonzero(windows.key > self._done))
         if self._open is None:
             windows = windows.where(np.flatnonzero(windows.key <= over))

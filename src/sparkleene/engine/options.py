@@ -18,4 +18,4 @@ class Options:
     offset: Fraction = Fraction(0)  # in milliseconds, or in the unit of the time column
     offset_in_ms: bool = False
     masks: tuple[str, ...] = ()  # columns of ready label masks, which then need no types; see `stream`
-    numbered: bool = True  # whether rows have numbers that errors can name
+    numbered: bool = True  # whether rows have an order of their own, and so numbers that errors can name

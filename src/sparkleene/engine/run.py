@@ -80,7 +80,7 @@ def prepare(
         return rows, compiled, whole(rows)
     if lie is None:
         return rows, compiled, _triggered(compiled, rows, time, size, threads)
-    return rows, compiled, sliding(rows, lie)
+    return rows, compiled, sliding(rows, lie, options.numbered)
 
 
 def clocked(

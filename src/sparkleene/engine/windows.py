@@ -108,11 +108,14 @@ def grid(time: Time, size: Fraction, slide: Fraction, offset: Fraction, events: 
     return Grid(0, int(size / pane), int(slide / pane), 1, pane, False, numbers, exactly)
 
 
-def sliding(stream: Stream, grid: Grid) -> Windows:
-    """Return the windows that hold rows."""
+def sliding(stream: Stream, grid: Grid, numbered: bool = True) -> Windows:
+    """Return the windows that hold rows; windows of events part simultaneous rows only if those are `numbered`."""
     clock = grid.clock(stream.time)
     grid.check(clock, stream.bounds)
     segment, key, lo, hi = kernel.sliding(clock, grid.events, stream.bounds, grid.base, grid.span, grid.step)
+
+    if grid.events and not numbered:
+        _check_order(stream, segment, lo, hi)
 
     def units() -> tuple[Array, Array]:
         return grid.panes(clock, stream.bounds)[2:]
@@ -161,6 +164,15 @@ def _check_range(low: int, high: int, offset: int, size: int, slide: int) -> Non
         message = "the windows reach beyond the range of 64-bit times"
         help = "choose a shorter window or a coarser unit, or drop rows with extreme times"
         raise Place().error("overflow", message, help=help)
+
+
+def _check_order(stream: Stream, segment: Array, lo: Array, hi: Array) -> None:
+    """Raise if a window begins or ends between simultaneous rows."""
+    edges = np.concatenate([lo[lo > stream.bounds[segment]], hi[hi < stream.bounds[segment + 1]]])
+    if (stream.tick[edges] == stream.tick[edges - 1]).any():
+        message = "a window of events ends between rows of one time, and nothing tells which of them is first"
+        help = "pass tiebreak= with a column that orders them"
+        raise Place().error("ambiguous-order", message, help=help)
 
 
 def _check_count(count: float) -> None:
