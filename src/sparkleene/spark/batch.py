@@ -102,11 +102,13 @@ def project(request: Request, low: Lowered, frame: DataFrame, masks: dict[str, C
     columns = []
     for name, term in low.columns:
         if isinstance(term, Field):
-            columns.append(sql.column(term.path).alias(name))
+            # an alias for each column would double what Spark infers from a filter over all of them
+            found = sql.column(term.path)
+            columns.append(found if term.path == (name,) else found.alias(name))
         else:
-            found = sql.value(term, frame.schema, place, here)
-            assert found is not None
-            columns.append(found[0].alias(name))
+            value = sql.value(term, frame.schema, place, here)
+            assert value is not None
+            columns.append(value[0].alias(name))
     rows = frame.select(*columns, *(mask.alias(name) for name, mask in masks.items()))
     if masks and not low.plan.every_row:
         rows = rows.where(col(low.options.masks[-1]) != 0)

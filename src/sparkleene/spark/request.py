@@ -39,11 +39,12 @@ class Request:
     def mapped(self, rows: DataFrame, task: Any, schema: pa.Schema) -> DataFrame:
         """Run a task over the partitions of a DataFrame.
 
-        Columns are called by number on the way, since PySpark does not quote names that it hands to Python.
+        PySpark does not quote the names that it hands to Python: columns with odd ones go as fields of a struct.
         """
-        names = tuple(rows.columns)
-        numbered = rows.toDF(*(f"c{i}" for i in range(len(names))))
-        return numbered.mapInArrow(self.wrap(Named(task, names)), schema_to_spark(schema))
+        if any(sign in name for name in rows.columns for sign in ".`*"):
+            rows = rows.select(F.struct(*map(col, rows.columns)).alias("row"))
+            task = Unpacked(task)
+        return rows.mapInArrow(self.wrap(task), schema_to_spark(schema))
 
     def refuse(self, names: Iterable[str]) -> None:
         """Raise if columns have names that are used on the way."""
@@ -54,15 +55,14 @@ class Request:
 
 
 @dataclass(frozen=True)
-class Named:
-    """A task that is given its columns under their names."""
+class Unpacked:
+    """A task that is given the fields of a struct as its columns."""
 
     task: Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]
-    names: tuple[str, ...]
 
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """Run the task."""
-        return self.task(batch.rename_columns(list(self.names)) for batch in batches)
+        return self.task(pa.RecordBatch.from_struct_array(batch.column(0)) for batch in batches)
 
 
 def quoted(name: str) -> str:

@@ -26,7 +26,7 @@ def trends(request: Request, frame: DataFrame, limit: int | None) -> DataFrame:
     task = Find(plan, options, pa.schema([]), limit, request.source, request.filename)
     found = task.found(empty(frame.schema, request.needed)).schema
     schema = pa.schema([(field.name, returned(field.name, field.type, request.place)) for field in found])
-    rows = batch.relevant(request, frame).select([sql.column((name,)).alias(name) for name in request.needed])
+    rows = batch.relevant(request, frame).select([sql.column((name,)) for name in request.needed])
     keys = [sql.column(plan.bound.keys[k].path) for k in plan.together]
     moved = rows.repartition(*keys) if keys else rows.repartition(1)
     wider = schema.append(pa.field(tasks.ERROR, pa.string()))
