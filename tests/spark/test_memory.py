@@ -4,16 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+from unittest.mock import patch
 
 import pyarrow as pa
 import pytest
 from pyspark.sql import functions as F
 
 import sparkleene as sk
-from sparkleene.spark import batch, tasks
-from sparkleene.spark.sorting import Sorted
+from sparkleene.spark import batch, sorting
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
 pytestmark = pytest.mark.spark
 
 RETURN = "RETURN COUNT(*) AS n, SUM(A.x) AS s, MIN(B.x) AS low, MAX(B.x) AS high"
-ROWS = 20_000  # that are evaluated together
+ROWS = 10_000  # that are evaluated together
 
 
 def frame(spark: SparkSession, rows: int, keys: int) -> DataFrame:
@@ -39,10 +40,6 @@ def measured(path: str) -> Callable[[Any], Any]:
     """Return what wraps a task and writes how many bytes more than at its start its process had."""
 
     def wrap(task: Any) -> Any:
-        if isinstance(task, tasks.Total):
-            return task
-        task = replace(task, rows=ROWS) if isinstance(task, Sorted) else task
-
         def bytes_of(name: str) -> int:
             lines = Path("/proc/self/status").read_text().splitlines()
             return int(next(line for line in lines if line.startswith(name)).split()[1]) << 10
@@ -70,7 +67,9 @@ def run(
     """Return the result, and the memory of the task that took most."""
     path = folder / strategy
     _, request = query._spark(data, strategy)
-    found = batch.run(replace(request, wrap=measured(str(path))), data).toArrow().to_pylist()
+    request = replace(request, wrap=measured(str(path)))
+    with patch.object(sorting, "Sorted", partial(sorting.Sorted, rows=ROWS)):
+        found = batch.run(request, data).toArrow().to_pylist()
     used = max(int(line) for line in path.read_text().split())
     path.unlink()
     return sorted(found, key=lambda row: row.get("window_start", 0)), used
@@ -83,7 +82,7 @@ def run(
 def test_a_long_sub_stream(spark: SparkSession, window: str, tmp_path: Path) -> None:
     query = sk.query(f"{RETURN} PATTERN SEQ(A, B) WHERE [k] {window}")
     run(spark, query, frame(spark, 1000, 1), "sort", tmp_path)  # so that kernels are loaded
-    data = frame(spark, 400_000, 1)
+    data = frame(spark, 300_000, 1)
     found, used = run(spark, query, data, "sort", tmp_path)
     expected, whole = run(spark, query, data, "shuffle", tmp_path)
     print(f"{window or 'no window'}: sort {used >> 20} MiB, shuffle {whole >> 20} MiB")
@@ -106,11 +105,9 @@ def test_keys(spark: SparkSession, window: str, group: str, tmp_path: Path) -> N
     data = frame(spark, 20_000, 30)
 
     def rows(strategy: Any) -> list[Any]:
-        def few(task: Any) -> Any:
-            return replace(task, rows=100) if isinstance(task, Sorted) else task
-
-        _, request = query._spark(data, strategy)
-        table = batch.run(replace(request, wrap=few), data).toArrow()
+        with patch.object(sorting, "Sorted", wraps=partial(sorting.Sorted, rows=100)) as made:
+            table = query.run(data, strategy=strategy).toArrow()
+        assert made.call_count == (strategy == "sort")
         return sorted(map(str, table.to_pylist()))
 
     assert rows("sort") == rows("shuffle")
