@@ -15,9 +15,15 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
-from benchmarks import comparison, dense, keys, startup
+from benchmarks import comparison, dense, keys, spark_batch, startup
 
-BENCHMARKS = {"dense": dense.run, "comparison": comparison.run, "keys": keys.run, "startup": startup.run}
+BENCHMARKS = {
+    "dense": dense.run,
+    "comparison": comparison.run,
+    "keys": keys.run,
+    "startup": startup.run,
+    "spark_batch": spark_batch.run,
+}
 
 
 def main() -> None:
