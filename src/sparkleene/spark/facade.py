@@ -29,7 +29,7 @@ def opened(data: Any) -> tuple[list[str], dict[str, Ask]]:
 
     def explain(request: Request) -> list[tuple[str, str]]:
         low, _, choice = batch.planned(request, data)
-        return [*_told(low, choice, "SQL" if low.options.masks else "the tasks")]
+        return [*_told(request, low, choice, "SQL" if low.options.masks else "the tasks")]
 
     def some(request: Request, limit: int | None) -> Any:
         return trends(request, data, limit)
@@ -51,7 +51,7 @@ def _paths(data: Any) -> tuple[list[str], dict[str, Ask]]:
         groups = sum(footer.data.num_row_groups for footer in files.footers)
         kept = sum(len(piece.row_groups) for piece in source.pieces)
         read = f"{kept} of {groups} row groups of {len(files.footers)} files, {source.rows:,} rows"
-        return [("reads", read), *_told(low, choice, "the tasks")]
+        return [("reads", read), *_told(request, low, choice, "the tasks")]
 
     def some(request: Request, limit: int | None) -> Any:
         paths = [data] if isinstance(data, str | os.PathLike) else data
@@ -64,13 +64,17 @@ def _paths(data: Any) -> tuple[list[str], dict[str, Ask]]:
     }
 
 
-def _told(low: Lowered, choice: Choice, who: str) -> Iterator[tuple[str, str]]:
+def _told(request: Request, low: Lowered, choice: Choice, who: str) -> Iterator[tuple[str, str]]:
     """Tell how Spark evaluates a query."""
     bound = low.plan.bound
     names = [bound.keys[k].path[0] for k in low.plan.together]
     yield "strategy", f"{choice.strategy}: {MEANING[choice.strategy]}"
     yield "because", choice.reason
-    yield "labels", f"found by {who}" + ("" if low.plan.every_row else "; rows without any are left out")
+    every = request.options.type is None and request.plan.bound.types is None
+    if every and not any(request.plan.bound.local):
+        yield "labels", "every row has them"
+    else:
+        yield "labels", f"found by {who}" + ("" if low.plan.every_row else "; rows without any are left out")
     yield "columns", ", ".join(name for name, _ in low.columns if name not in (MASK, TYPES))
     yield "spread", f"by {', '.join(names)}" if names else "not at all: one task sees all that is shuffled"
     if one_place(low):
