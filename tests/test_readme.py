@@ -24,7 +24,9 @@ def run(path: Path) -> None:
     for line, code in blocks(path.read_text(encoding="utf-8")):
         if code.lstrip().startswith(">>>"):
             test = doctest.DocTestParser().get_doctest(code, namespace, path.name, str(path), line)
-            runner = doctest.DocTestRunner(optionflags=doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE)
+            runner = doctest.DocTestRunner(
+                verbose=False, optionflags=doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
+            )
             shown: list[str] = []
             runner.run(test, out=shown.append, clear_globs=False)
             namespace = test.globs
