@@ -52,6 +52,7 @@ def planned(request: Request, frame: DataFrame) -> tuple[Lowered, DataFrame, Cho
 
 def checked(request: Request, frame: DataFrame) -> pa.Schema:
     """Return the result's schema, or raise an error that shows a value of the column that does not fit."""
+    request.look_up(frame.columns)
     given = (
         request.plan,
         empty(frame.schema, request.needed),

@@ -69,13 +69,13 @@ def planned(request: Request, files: Files, spark: SparkSession) -> tuple[Lowere
 
 def checked(request: Request, files: Files) -> pa.Schema:
     """Return the result's schema, or raise an error that shows a value of the column that does not fit."""
-    needed = [name for name in request.needed if name in files.schema.names]
-    empty = pa.schema([files.schema.field(name) for name in needed]).empty_table()
+    request.look_up(files.schema.names)
+    empty = pa.schema([files.schema.field(name) for name in request.needed]).empty_table()
     rest = (request.options, request.source, request.filename)
     try:
         found = check(request.plan, empty, *rest)
     except DataError:
-        source = choose(files, needed, request.options.time)
+        source = choose(files, request.needed, request.options.time)
         for piece in source.pieces[:1]:
             check(request.plan, read(piece, source.schema).slice(0, 100), *rest)
         raise

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -10,7 +10,7 @@ import pyarrow as pa
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 
-from sparkleene.engine.fields import Place
+from sparkleene.engine.fields import Place, missing_column
 from sparkleene.engine.options import Options
 from sparkleene.plan.plan import Plan
 from sparkleene.spark.types import schema_to_spark
@@ -45,6 +45,12 @@ class Request:
             rows = rows.select(F.struct(*map(col, rows.columns)).alias("row"))
             task = Unpacked(task)
         return rows.mapInArrow(self.wrap(task), schema_to_spark(schema))
+
+    def look_up(self, known: Sequence[str]) -> None:
+        """Raise if the data lacks a column."""
+        for name in self.needed:
+            if name not in known:
+                raise missing_column(name, known, self.place)
 
     def refuse(self, names: Iterable[str]) -> None:
         """Raise if columns have names that are used on the way."""
