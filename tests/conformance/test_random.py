@@ -23,7 +23,7 @@ import sparkleene as sk
 from sparkleene.engine import execute
 
 Rows = list[dict[str, Any]]
-EXAMPLES = 150
+EXAMPLES = 100
 
 
 def table(case: Case) -> pa.Table:
