@@ -55,7 +55,8 @@ def _paths(data: Any) -> tuple[list[str], dict[str, Ask]]:
 
     def some(request: Request, limit: int | None) -> Any:
         paths = [data] if isinstance(data, str | os.PathLike) else data
-        return trends(request, spark.read.parquet(*map(os.fspath, paths)), limit)
+        read = spark.read.option("mergeSchema", True)  # for columns that the first file lacks
+        return trends(request, read.parquet(*map(os.fspath, paths)), limit)
 
     return files.schema.names, {
         "run": lambda request: by_path.run(request, files, spark),
