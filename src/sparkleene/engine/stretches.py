@@ -9,8 +9,8 @@ import numpy as np
 import pyarrow as pa
 
 from sparkleene.engine import execute
-from sparkleene.engine.columns import low_values
-from sparkleene.engine.compile import Compiled, compile
+from sparkleene.engine.columns import codes, combine, low_values
+from sparkleene.engine.compile import Compiled, aggregates, compile
 from sparkleene.engine.fields import EXACT, Place, bounds, decoded, doubles, find, integers, owned, plain
 from sparkleene.engine.options import Options
 from sparkleene.engine.run import clocked
@@ -44,6 +44,12 @@ def stretches(
     table's first and last time stay rows, since another table may have more of that time; so do all rows
     where matrices would be larger than they, or where MIN or MAX needs keys beyond doubles.
     """
+    found = [codes(table, key.path, source, filename) for key in plan.bound.keys]
+    if found and table.num_rows:  # before rows are put in order: a stretch per sub-stream may be too many
+        _, subs = combine([code for code, _ in found], [len(values) for _, values in found])
+        if not _pays(plan, table, table.num_rows, len(subs)):
+            nothing, _ = stretches(plan, table.slice(0, 0), options, threads, source, filename)
+            return nothing, table
     time, _, grid = clocked(plan, table, options, source, filename)
     rows = stream(plan, table, time, options.type, options.tiebreak, threads, source, filename, options.masks)
     segment, pane, lo, hi = _runs(rows, grid)
@@ -51,12 +57,7 @@ def stretches(
     filled = np.flatnonzero(begin < end)
     compiled = compile(plan, table, rows, False, threads, source, filename)
     meant = absolute(table, compiled, rows, source, filename)
-    program = compiled.program
-    entries = program.states**2 * (1 + program.sum_labels.size + program.low_labels.size)
-    pays = filled.size * (8 * entries + CELL * (3 + len(plan.bound.keys))) <= (
-        CELL * table.num_columns * len(rows.tick)
-    )
-    if meant is None or not pays:
+    if meant is None or not _pays(plan, table, len(rows.tick), filled.size):
         none = np.zeros(0, np.int64)
         return _units(plan, table, rows, compiled, none, none, none, none, 1, source, filename), table
     left = np.concatenate([_ranges(lo, begin), _ranges(end, hi)])
@@ -65,6 +66,14 @@ def stretches(
     kept = np.sort(left if rows.rows is None else rows.rows[left])
     cut = (segment[filled], pane[filled], begin[filled], end[filled])
     return _units(plan, table, rows, meant, *cut, threads, source, filename), table.take(pa.array(kept))
+
+
+def _pays(plan: Plan, table: pa.Table, rows: int, count: int) -> bool:
+    """Tell whether so many matrices are smaller than the rows."""
+    made = aggregates(plan.bound)
+    entries = len(plan.machine.states) ** 2 * (1 + len(made.totals) + len(made.lows))
+    size = count * (8 * entries + CELL * (3 + len(plan.bound.keys)))
+    return bool(size <= CELL * table.num_columns * rows)
 
 
 def instants(time: Array) -> Array:
