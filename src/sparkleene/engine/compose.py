@@ -31,8 +31,11 @@ __all__ = ["combines", "compose", "stretches"]
 Array = np.ndarray[Any, Any]
 
 
-def combines(plan: Plan, schema: pa.Schema, options: Options) -> str | None:
-    """Return why stretches of tables of this schema cannot be put together, None where they can."""
+def combines(plan: Plan, schema: pa.Schema, options: Options, surely: bool = False) -> str | None:
+    """Return why stretches of tables of this schema cannot be put together, None where they can.
+
+    With `surely` they can whatever the values are, so that there need not be another way.
+    """
     bound, window = plan.bound, plan.bound.window
     if plan.pairs:
         return "an adjacent predicate compares events one by one"
@@ -46,7 +49,7 @@ def combines(plan: Plan, schema: pa.Schema, options: Options) -> str | None:
         return "exact integers need the rows a second time"
     for _, path, maximum in aggregates(bound).lows:
         type = _type(schema, path)
-        if type is not None and not _absolute(type):
+        if type is not None and (not _absolute(type) or (surely and _wide(type))):
             what = f"{'MAX' if maximum else 'MIN'} of '{'.'.join(path)}' ({type})"
             return f"{what} needs all its values to order them"
     return None
@@ -77,6 +80,12 @@ def _absolute(type: pa.DataType) -> bool:
         or t.is_time(type)
         or t.is_null(type)
     )
+
+
+def _wide(type: pa.DataType) -> bool:
+    """Tell whether values of a type may be integers beyond those that doubles hold."""
+    t = pa.types
+    return bool(t.is_int64(type) or t.is_timestamp(type) or t.is_duration(type) or t.is_time64(type))
 
 
 def compose(

@@ -6,7 +6,7 @@ import os
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from sparkleene.engine.lower import MASK, TYPES, Lowered
+from sparkleene.engine.lower import Lowered
 from sparkleene.engine.partial import adds_up
 from sparkleene.spark import batch, by_path
 from sparkleene.spark.parquet import discover
@@ -76,7 +76,7 @@ def _told(request: Request, low: Lowered, choice: Choice, who: str) -> Iterator[
         yield "labels", "every row has them"
     else:
         yield "labels", f"found by {who}" + ("" if low.plan.every_row else "; rows without any are left out")
-    yield "columns", ", ".join(name for name, _ in low.columns if name not in (MASK, TYPES))
+    yield "columns", ", ".join(name for name, _ in low.columns)
     yield "spread", f"by {', '.join(names)}" if names else "not at all: one task sees all that is shuffled"
     if one_place(low):
         yield "groups", "each is whole in one task"

@@ -165,7 +165,7 @@ class Compose:
             yield together
             return
         if self.certain:
-            message = "row groups overlap in time, though their statistics say that they do not"
+            message = "row groups do not fit together: their times overlap, though their statistics deny it"
             help = "write the files anew, or pass strategy='shuffle', which does not rely on statistics"
             raise Place(self.job.source, self.job.filename).error("wrong-statistics", message, help=help)
         for parts in found.values():
