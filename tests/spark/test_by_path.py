@@ -256,15 +256,3 @@ def test_settings_stay(spark: SparkSession, ordered: Path) -> None:
     result = sk.query(MANY).run(ordered, engine="spark")
     assert result.limit(2).count() == 2
     assert {row.key: row.value for row in spark.sql("SET").collect()} == before
-
-
-def test_integers_beyond_doubles_are_not_combined(spark: SparkSession, tmp_path: Path) -> None:
-    """Row groups are in order, but the maxima of one have no place among doubles."""
-    for number, value in enumerate((5, 2**60 + 1)):
-        times = list(range(number * 4000, number * 4000 + 4000))
-        part = pa.table({"time": times, "type": ["A", "B"] * 2000, "x": [value] * 4000})
-        pq.write_table(part, tmp_path / f"{number}.parquet")
-    q = sk.query("RETURN COUNT(*), MAX(A.x) PATTERN SEQ(A, B) WITHIN 1000 SLIDE 1000")
-    found = q.run(tmp_path, engine="spark").toArrow().sort_by("window_start").to_pylist()
-    assert found == q.run(tmp_path).to_pylist()
-    assert found[-1]["max_A_x"] == 2**60 + 1

@@ -31,11 +31,8 @@ __all__ = ["combines", "compose", "stretches"]
 Array = np.ndarray[Any, Any]
 
 
-def combines(plan: Plan, schema: pa.Schema, options: Options, surely: bool = False) -> str | None:
-    """Return why stretches of tables of this schema cannot be put together, None where they can.
-
-    With `surely` they can whatever the values are, so that there need not be another way.
-    """
+def combines(plan: Plan, schema: pa.Schema, options: Options) -> str | None:
+    """Return why stretches of tables of this schema cannot be put together, None where they can."""
     bound, window = plan.bound, plan.bound.window
     if plan.pairs:
         return "an adjacent predicate compares events one by one"
@@ -49,7 +46,7 @@ def combines(plan: Plan, schema: pa.Schema, options: Options, surely: bool = Fal
         return "exact integers need the rows a second time"
     for _, path, maximum in aggregates(bound).lows:
         type = _type(schema, path)
-        if type is not None and (not _absolute(type) or (surely and _wide(type))):
+        if type is not None and not _absolute(type):
             what = f"{'MAX' if maximum else 'MIN'} of '{'.'.join(path)}' ({type})"
             return f"{what} needs all its values to order them"
     return None
@@ -80,12 +77,6 @@ def _absolute(type: pa.DataType) -> bool:
         or t.is_time(type)
         or t.is_null(type)
     )
-
-
-def _wide(type: pa.DataType) -> bool:
-    """Tell whether values of a type may be integers beyond those that doubles hold."""
-    t = pa.types
-    return bool(t.is_int64(type) or t.is_timestamp(type) or t.is_duration(type) or t.is_time64(type))
 
 
 def compose(

@@ -48,7 +48,7 @@ def choose_strategy(
     if asked is not None and asked not in known:
         help = suggest(asked, known) or f"choose one of {', '.join(known)}"
         raise place.mistake("bad-option", f"strategy is '{asked}'", help=help)
-    against = combines(plan, schema, options, surely=ordered is not None)
+    against = combines(plan, schema, options)
     if against is None and ordered is False:
         against = "the files' row groups overlap in time, or do not say what times they hold"
     if asked == "combine" and against is not None:

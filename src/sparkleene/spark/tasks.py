@@ -165,8 +165,11 @@ class Compose:
             yield together
             return
         if self.certain:
-            message = "row groups do not fit together: their times overlap, though their statistics deny it"
-            help = "write the files anew, or pass strategy='shuffle', which does not rely on statistics"
+            message = (
+                "row groups do not fit together: their times overlap, though their statistics deny it, "
+                "or MIN or MAX meets integers beyond 2^53"
+            )
+            help = "pass strategy='shuffle', which relies on neither"
             raise Place(self.job.source, self.job.filename).error("wrong-statistics", message, help=help)
         for parts in found.values():
             one = self.composed([parts])
