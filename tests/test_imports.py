@@ -28,10 +28,13 @@ ALLOWED = {name: set().union(*LAYERS[: i + 1]) for i, layer in enumerate(LAYERS)
 ALLOWED |= {
     "kernels": {"kernels"},
     "reference": {"reference", "errors", "language"},  # the oracle shares no code with what it judges
-    "datasets": {"datasets", "errors"},
+    "generators": {"generators", "errors"},
 } | {name: FACADES | {"errors", "language", "plan"} for name in FACADES}
 for top in LAYERS[-1]:
-    ALLOWED[top] |= FACADES | {"reference", "datasets"}
+    ALLOWED[top] |= FACADES | {"reference"}
+for user in ({"spark"}, *LAYERS[-2:]):
+    for name in user:
+        ALLOWED[name].add("generators")
 
 KERNELS_MAY_USE = {"numba", "numpy"}
 

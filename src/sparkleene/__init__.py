@@ -10,10 +10,35 @@ from sparkleene.errors import DataError, Diagnostic, QueryError, SparkleeneError
 from sparkleene.query import Query, query
 
 if TYPE_CHECKING:
+    import pyarrow as pa
+
     from sparkleene import spark
 
-__all__ = ["DataError", "Diagnostic", "Query", "QueryError", "SparkleeneError", "query", "spark"]
+__all__ = ["DataError", "Diagnostic", "Query", "QueryError", "SparkleeneError", "generate", "query", "spark"]
 __version__ = "0.1.0"
+
+
+def generate(
+    name: str,
+    events: int = 1_000_000,
+    *,
+    seed: int = 0,
+    groups: int | None = None,
+    rate: float | None = None,
+    **more: Any,
+) -> "pa.Table":
+    """Return an event stream like those of the papers, in order of time, the same for the same arguments.
+
+    `name` is activity, clicks, cluster, homes, rides, stock or traffic; `groups` is how many patients, users,
+    mappers, houses, drivers, companies or vehicles there are, and `rate` how many events a second has. docs/data.md
+    has the columns and the other options.
+
+    >>> generate("cluster", 1000, groups=4).column_names
+    ['time', 'type', 'mapper', 'job', 'cpu', 'memory', 'load']
+    """
+    from sparkleene.generators import generate as made
+
+    return made(name, events, seed=seed, groups=groups, rate=rate, **more)
 
 
 def __getattr__(name: str) -> Any:
