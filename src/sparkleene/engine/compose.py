@@ -14,7 +14,7 @@ from sparkleene.engine.compile import Compiled, aggregates, compile
 from sparkleene.engine.execute import Results
 from sparkleene.engine.fields import owned
 from sparkleene.engine.options import Options
-from sparkleene.engine.run import clocked, prepare
+from sparkleene.engine.run import Only, clocked, prepare
 from sparkleene.engine.stream import Stream, frozen, stream
 from sparkleene.engine.stretches import absolute, instants, key_columns, matrices, stretches, unpacked
 from sparkleene.engine.threads import Pool, shares
@@ -87,13 +87,14 @@ def compose(
     threads: int = 1,
     source: str = "",
     filename: str = "query",
+    only: Only = None,
 ) -> tuple[Compiled, Stream, Windows, Results] | None:
-    """Evaluate all windows of all sub-streams from what `stretches` made of the parts of a table, in any order.
+    """Evaluate all windows of all sub-streams, or some, from what `stretches` made of parts of a table.
 
     Return None where stretches of a sub-stream overlap in time, or where keys of MIN and MAX do not agree.
     """
     if not units.num_rows:
-        ordered, compiled, windows = prepare(plan, rows, options, threads, source, filename)
+        ordered, compiled, windows = prepare(plan, rows, options, threads, source, filename, only)
         results = execute.run(compiled, compiled.program, windows.lo, windows.hi, windows.units, threads)
         return compiled, ordered, windows, results
     time, _, grid = clocked(plan, rows, options, source, filename)
@@ -148,7 +149,7 @@ def compose(
         mask=np.ones(run.size, np.uint8),
         known_ties=False,
     )
-    windows = whole(merged) if grid is None else sliding(merged, grid.by_panes())
+    windows = whole(merged) if grid is None else sliding(merged, grid.by_panes()).within(only)
     return meant, merged, windows, _multiplied(meant, matrix, low, windows, threads)
 
 

@@ -31,9 +31,13 @@ def finish(
     windows: Windows,
     results: Results,
     integers: list[list[list[int]]] | None,
+    zeros: bool = False,
 ) -> pa.Table:
-    """Combine the sub-streams of each group and write the result table, sorted by window and group."""
-    cells = cells_of(compiled, stream, windows, results)
+    """Combine the sub-streams of each group and write the result table, sorted by window and group.
+
+    With `zeros` groups and windows that have rows but no trends are written too.
+    """
+    cells = cells_of(compiled, stream, windows, results, zeros)
     whole = None if integers is None else gathered(integers, cells.there, cells.starts)
     columns = dict(cells.columns)
     for output, made_of in compiled.outputs:
@@ -57,10 +61,12 @@ class Cells:
     starts: Array
 
 
-def cells_of(compiled: Compiled, stream: Stream, windows: Windows, results: Results) -> Cells:
+def cells_of(
+    compiled: Compiled, stream: Stream, windows: Windows, results: Results, zeros: bool = False
+) -> Cells:
     """Add up the sub-streams of each group and window."""
     values, lows = merged(results)
-    there = np.flatnonzero(values[:, 0].real > 0)
+    there = np.flatnonzero(zeros | (values[:, 0].real > 0))
     group = stream.group[windows.segment[there]]
     rank = _ranks(stream.groups)[group]
     key = windows.key[there]

@@ -38,12 +38,23 @@ Evaluated = tuple[Compiled, Stream, Windows, execute.Results, list[list[list[int
 """What `finish.finish` and `partial.partial` are given: the results of all windows of all sub-streams."""
 
 
+Only = tuple[int, int] | None
+"""The windows that are wanted: their keys are greater than the first number and at most the second."""
+
+
 def evaluate(
-    plan: Plan, table: pa.Table, options: Options, threads: int, source: str, filename: str
+    plan: Plan,
+    table: pa.Table,
+    options: Options,
+    threads: int,
+    source: str,
+    filename: str,
+    only: Only = None,
+    zeros: bool = False,
 ) -> Evaluated:
-    """Evaluate all windows of all sub-streams, in exact mode as integers too."""
-    prepared = prepare(plan, table, options, threads, source, filename)
-    return aggregated(plan, table, options, *prepared, threads, source, filename)
+    """Evaluate all windows of all sub-streams, or some, in exact mode as integers too."""
+    prepared = prepare(plan, table, options, threads, source, filename, only)
+    return aggregated(plan, table, options, *prepared, threads, source, filename, zeros)
 
 
 def aggregated(
@@ -56,12 +67,13 @@ def aggregated(
     threads: int,
     source: str,
     filename: str,
+    zeros: bool = False,
 ) -> Evaluated:
-    """Evaluate the windows that were found, or some of them."""
+    """Evaluate the windows that were found, or some of them; with `zeros` those without trends count too."""
     results = execute.run(compiled, compiled.program, windows.lo, windows.hi, windows.units, threads)
     if options.numbers != "exact":
         return compiled, rows, windows, results, None
-    there = np.flatnonzero(results.values[:, :, 0].real.max(axis=1, initial=0.0) > 0)
+    there = np.flatnonzero(zeros | (results.values[:, :, 0].real.max(axis=1, initial=0.0) > 0))
     windows = windows.where(there)
     results = execute.Results(results.values[there], results.lows[there])
     precise = compile(plan, table, rows, True, threads, source, filename)
@@ -70,17 +82,23 @@ def aggregated(
 
 
 def prepare(
-    plan: Plan, table: pa.Table, options: Options, threads: int, source: str, filename: str
+    plan: Plan,
+    table: pa.Table,
+    options: Options,
+    threads: int,
+    source: str,
+    filename: str,
+    only: Only = None,
 ) -> tuple[Stream, Compiled, Windows]:
-    """Put a table in order, build the arrays for the kernels and find the windows."""
+    """Put a table in order, build the arrays for the kernels and find the windows, or some of them."""
     time, size, lie = clocked(plan, table, options, source, filename)
     rows = stream(plan, table, time, options.type, options.tiebreak, threads, source, filename, options.masks)
     compiled = compile(plan, table, rows, False, threads, source, filename)
     if size is None:
         return rows, compiled, whole(rows)
     if lie is None:
-        return rows, compiled, _triggered(compiled, rows, time, size, threads)
-    return rows, compiled, sliding(rows, lie, options.numbered)
+        return rows, compiled, _triggered(compiled, rows, time, size, threads, only)
+    return rows, compiled, sliding(rows, lie, options.numbered).within(only)
 
 
 def clocked(
@@ -99,7 +117,9 @@ def clocked(
     return time, size, grid(time, size, slide, offset, events)
 
 
-def _triggered(compiled: Compiled, rows: Stream, time: Time, size: Fraction, threads: int) -> Windows:
+def _triggered(
+    compiled: Compiled, rows: Stream, time: Time, size: Fraction, threads: int, only: Only
+) -> Windows:
     """Return the windows that end at a tick at which a trend of their group ends."""
     assert compiled.momentary is not None
     program = compiled.momentary
@@ -115,6 +135,9 @@ def _triggered(compiled: Compiled, rows: Stream, time: Time, size: Fraction, thr
     )  # by symbol, for labels of predicates are not in the mask
     chosen = np.flatnonzero(ends_one[compiled.events.symbol])
     number = np.unique(np.searchsorted(starts, chosen, "right") - 1)
+    if only is not None:
+        ends = rows.time[starts[number]]
+        number = number[(ends > only[0]) & (ends <= only[1])]
     segment = np.searchsorted(rows.bounds, starts[number], "right") - 1
     subs = len(rows.bounds) - 1
     bounds = np.searchsorted(segment, np.arange(subs + 1)).astype(np.int64)

@@ -36,13 +36,15 @@ def stretches(
     threads: int = 1,
     source: str = "",
     filename: str = "query",
+    settled: bool = False,
 ) -> tuple[pa.Table, pa.Table]:
     """Return the stretches of all sub-streams as matrices, and the rows that are left as they are.
 
     A stretch is a run of rows of one sub-stream and one pane without a long gap. Its columns are the sub-stream's
     keys `k0`, `k1` and so on, `pane`, the `first` and `last` of its instants, `matrix` and `low`. Rows at the
     table's first and last time stay rows, since another table may have more of that time; so do all rows
-    where matrices would be larger than they, or where MIN or MAX needs keys beyond doubles.
+    where matrices would be larger than they, or where MIN or MAX needs keys beyond doubles. With `settled` no other
+    table has rows between those of this one, or at their times.
     """
     found = [codes(table, key.path, source, filename) for key in plan.bound.keys]
     if found and table.num_rows:  # before rows are put in order: a stretch per sub-stream may be too many
@@ -52,8 +54,8 @@ def stretches(
             return nothing, table
     time, _, grid = clocked(plan, table, options, source, filename)
     rows = stream(plan, table, time, options.type, options.tiebreak, threads, source, filename, options.masks)
-    segment, pane, lo, hi = _runs(rows, grid)
-    begin, end = _inside(rows.time, lo, hi)
+    segment, pane, lo, hi = _runs(rows, grid, settled)
+    begin, end = (lo, hi) if settled else _inside(rows.time, lo, hi)
     filled = np.flatnonzero(begin < end)
     compiled = compile(plan, table, rows, False, threads, source, filename)
     meant = absolute(table, compiled, rows, source, filename)
@@ -178,8 +180,8 @@ def _values(table: pa.Table, path: Path, at: pa.Array, place: Place) -> pa.Array
 # ---- cuts
 
 
-def _runs(rows: Stream, grid: Grid | None) -> tuple[Array, Array, Array, Array]:
-    """Cut sub-streams at panes and long gaps: return sub-stream, pane, rows from, rows to."""
+def _runs(rows: Stream, grid: Grid | None, settled: bool) -> tuple[Array, Array, Array, Array]:
+    """Cut sub-streams at panes and, if not settled, long gaps: return sub-stream, pane, rows from, rows to."""
     if grid is None:
         windows = whole(rows)
         segment, pane, lo, hi = windows.segment, windows.key, windows.lo, windows.hi
@@ -187,7 +189,7 @@ def _runs(rows: Stream, grid: Grid | None) -> tuple[Array, Array, Array, Array]:
         clock = grid.clock(rows.time)
         grid.check(clock, rows.bounds)
         segment, pane, lo, hi = grid.panes(clock, rows.bounds)
-    if not lo.size:
+    if settled or not lo.size:
         return segment, pane, lo, hi
     limit = _limit(rows.time, lo, hi)
     if grid is not None and grid.pane <= limit:

@@ -36,6 +36,12 @@ class Windows:
             self.segment[chosen], self.key[chosen], self.lo[chosen], self.hi[chosen], self.units, self.columns
         )
 
+    def within(self, only: tuple[int, int] | None) -> Windows:
+        """Keep the windows whose keys are greater than the first number and at most the second; None for all."""
+        if only is None:
+            return self
+        return self.where(np.flatnonzero((self.key > only[0]) & (self.key <= only[1])))
+
 
 def whole(stream: Stream) -> Windows:
     """Return one window per sub-stream, over all of it."""

@@ -1,0 +1,57 @@
+"""Bytes that are kept for long: with a version, and a checksum that tells if they were damaged."""
+
+from __future__ import annotations
+
+import zlib
+
+import pyarrow as pa
+
+from sparkleene.errors import DataError, Diagnostic
+
+MAGIC = b"SKS"
+VERSION = 1
+"""The version of what is kept. Raise it when the meaning of bytes changes, and read the old ones or refuse them."""
+
+AGAIN = "start the query with a new checkpoint and let it read its input again"
+
+
+def sealed(payload: bytes | memoryview) -> bytes:
+    """Return bytes to keep.
+
+    >>> opened(sealed(b"state"))
+    <memory at 0x...>
+    """
+    return b"".join([MAGIC, bytes([VERSION]), zlib.crc32(payload).to_bytes(4, "little"), payload])
+
+
+def opened(kept: bytes) -> memoryview:
+    """Return what was sealed, or raise if it is of another version or damaged."""
+    view = memoryview(kept)
+    if len(view) < 8 or view[:3] != MAGIC:
+        raise damaged("it is not what was written")
+    if view[3] != VERSION:
+        message = f"the state is of version {view[3]}, and this release reads version {VERSION}"
+        help = f"go on with the release that wrote it, or {AGAIN}"
+        raise DataError(Diagnostic("state-version", message, help=help))
+    if zlib.crc32(view[8:]) != int.from_bytes(view[4:8], "little"):
+        raise damaged("its checksum is wrong")
+    return view[8:]
+
+
+def damaged(why: str) -> DataError:
+    """Return the error for state that cannot be read."""
+    help = f"bring the checkpoint back from a copy, or {AGAIN}"
+    return DataError(Diagnostic("damaged-state", f"the state of a stream is damaged: {why}", help=help))
+
+
+def to_bytes(table: pa.Table) -> memoryview:
+    """Return a table in Arrow's stream format."""
+    sink = pa.BufferOutputStream()
+    with pa.ipc.new_stream(sink, table.schema) as writer:
+        writer.write_table(table)
+    return memoryview(sink.getvalue())
+
+
+def to_table(payload: memoryview) -> pa.Table:
+    """Return the table of such bytes."""
+    return pa.ipc.open_stream(pa.py_buffer(payload)).read_all()
