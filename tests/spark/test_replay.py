@@ -307,7 +307,7 @@ def test_all_that_is_wrong_comes_at_once() -> None:
         parse({"pth": "x", "rate": "1", "speed": "2", "late": "0.1"})
     messages = [found.message for found in caught.value.diagnostics]
     assert messages == [
-        "there is no option 'pth'", "the option path is missing", "the option time is missing",
+        "there is no option 'pth'", "neither path nor generate is given", "the option time is missing",
         "both rate and speed are given", "late is given without disorder",
     ]  # fmt: skip
     assert caught.value.diagnostics[0].help == "did you mean 'path'?"
@@ -406,10 +406,10 @@ def test_errors_show_through_spark(spark: Any, folder: Path) -> None:
 
 CONNECT = """
 import json, sys
+import sparkleene as sk
 from pyspark.sql import SparkSession
-from sparkleene.spark.replay import Replay
 spark = SparkSession.builder.remote(sys.argv[1]).getOrCreate()
-spark.dataSource.register(Replay)
+sk.spark.register(spark)
 def load(reader):
     return reader.format("sparkleene.replay").options(path=sys.argv[2], time="ts", disorder=9).load()
 query = load(spark.readStream).writeStream.trigger(availableNow=True).format("memory").queryName("played").start()

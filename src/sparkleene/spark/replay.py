@@ -1,4 +1,4 @@
-"""A data source of Spark that plays files of events in order of time, as a stream or as a batch.
+"""A data source of Spark that plays files, or a generated stream, in order of time, as a stream or as a batch.
 
 Offsets count the rows played. The clock decides no more than how far the stream has come.
 """
@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 import time
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
 from itertools import pairwise
@@ -26,8 +26,9 @@ from pyspark.sql.streaming.datasource import (
 
 from sparkleene.engine.times import TICKS_PER_MS
 from sparkleene.errors import Diagnostic, QueryError, suggest
+from sparkleene.generators import NAMES, find
 from sparkleene.spark.files import PLACE
-from sparkleene.spark.timeline import FOREVER, Line, Request, Stretch, play
+from sparkleene.spark.timeline import FOREVER, Generated, Line, Request, Stretch, play
 from sparkleene.spark.types import returned, schema_to_spark, to_arrow
 
 Offset = dict[str, Any]
@@ -37,10 +38,13 @@ ROWS = 100_000
 """Rows of a micro-batch where nothing else says how many."""
 TASK = 250_000
 """A task plays at most so many rows, if the number of tasks is not chosen."""
+GENERATOR = ("events", "groups")
+PREFIX = "generate."
+"""Options of a generated stream: these two, and all others with a prefix, for some names have a meaning here."""
 
 
 class Replay(DataSource):
-    """The data source: `spark.dataSource.register(Replay)`, then `spark.readStream.format("sparkleene.replay")`.
+    """The data source: `sparkleene.spark.register(spark)`, then `spark.readStream.format("sparkleene.replay")`.
 
     docs/replay.md lists its options.
     """
@@ -51,8 +55,10 @@ class Replay(DataSource):
         return "sparkleene.replay"
 
     def schema(self) -> T.StructType:
-        """Return the columns of the files."""
+        """Return the columns of the files, or of the generated stream."""
         options = parse(self.options)
+        if options.generated is not None:
+            options = replace(options, generated=options.generated.sample())
         line = Line(options)
         if options.speed:
             line.ticks("speed")  # raises if it is unknown
@@ -198,11 +204,16 @@ def parse(given: Mapping[str, str]) -> Options:
     """
     values: dict[str, Any] = {}
     wrong = []
+    made: dict[str, str] = {}
     known = {name.lower(): name for name in _OPTIONS}
     for key, text in given.items():
         name = known.get(key.lower())
+        if key.lower() in GENERATOR or key.lower().startswith(PREFIX):
+            made[key.lower().removeprefix(PREFIX)] = text
+            continue
         if name is None:
-            help = suggest(key.lower(), known) or f"the options are {', '.join(_OPTIONS)}"
+            every = (*_OPTIONS, *GENERATOR)
+            help = suggest(key.lower(), map(str.lower, every)) or f"the options are {', '.join(every)}"
             wrong.append(Diagnostic("bad-option", f"there is no option '{key}'", help=help))
             continue
         field, convert, help = _OPTIONS[name]
@@ -210,9 +221,8 @@ def parse(given: Mapping[str, str]) -> Options:
             values[field] = convert(text)
         except ValueError:
             wrong.append(Diagnostic("bad-option", f"{name} is '{text}'", help=help))
-    for name in ("path", "time"):
-        if not values.get(name):
-            wrong.append(Diagnostic("bad-option", f"the option {name} is missing", help=_OPTIONS[name][2]))
+    stream = values.pop("generate", None)
+    wrong += _what(values, stream, made)
     if {"rate", "speed"} <= values.keys():
         wrong.append(Diagnostic("bad-option", "both rate and speed are given", help="leave one of them out"))
     if values.get("late") and not values.get("disorder"):
@@ -221,6 +231,30 @@ def parse(given: Mapping[str, str]) -> Options:
     if wrong:
         raise QueryError(wrong)
     return Options(**values)
+
+
+def _what(values: dict[str, Any], stream: str | None, made: dict[str, str]) -> list[Diagnostic]:
+    """Decide between files and a generated stream; return what is wrong with the choice."""
+    wrong = []
+    if stream:
+        if values.get("path"):
+            message = "both path and generate are given"
+            wrong.append(Diagnostic("bad-option", message, help="leave one of them out"))
+        try:
+            options = find(stream).options(made)
+            values["generated"] = Generated(stream, tuple(options.items()))
+        except QueryError as error:
+            wrong += error.diagnostics
+        return wrong
+    if not values.get("path"):
+        help = f"{_OPTIONS['path'][2]}; or {_OPTIONS['generate'][2]}"
+        wrong.append(Diagnostic("bad-option", "neither path nor generate is given", help=help))
+    if not values.get("time"):
+        wrong.append(Diagnostic("bad-option", "the option time is missing", help=_OPTIONS["time"][2]))
+    for name in made:
+        message = f"{name if name in GENERATOR else PREFIX + name} is given without generate"
+        wrong.append(Diagnostic("bad-option", message, help=_OPTIONS["generate"][2]))
+    return wrong
 
 
 def _where(right: Callable[[Any], bool], convert: Callable[[str], Value]) -> Callable[[str], Value]:
@@ -256,6 +290,7 @@ _count = _where(lambda value: 0 < value < FOREVER, int)
 _amount = _where(lambda value: 0 < value < float("inf"), float)
 _OPTIONS: dict[str, tuple[str, Callable[[str], Any], str]] = {
     "path": ("path", str, "name a Parquet or CSV file, or a folder of them"),
+    "generate": ("generate", str, f"name a stream to generate: {', '.join(NAMES)}"),
     "time": ("time", str, "name the column of the events' times"),
     "timeUnit": (
         "time_unit",

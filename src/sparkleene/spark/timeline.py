@@ -1,4 +1,4 @@
-"""Rows of files in order of time, repeated and put out of order on request, read by number.
+"""Rows of files, or of a generated stream, in order of time, repeated and put out of order on request, by number.
 
 The driver knows where each row group begins, in rows and in time (`Line`). A task reads the row groups of its
 stretch and puts the rows in the order of play (`play`). Which rows are between two numbers depends on the data and
@@ -23,6 +23,7 @@ import pyarrow.fs as pa_fs
 from sparkleene.engine import tables
 from sparkleene.engine.fields import decoded, describe, missing_column, owned
 from sparkleene.engine.times import Numbers, Time, time_column
+from sparkleene.generators import find
 from sparkleene.spark.files import PLACE, File, filesystem, find_files, line
 from sparkleene.spark.parquet import Piece, choose, discover, read
 
@@ -39,11 +40,31 @@ Part = Any
 
 
 @dataclass(frozen=True)
-class Request:
-    """What to play, in which order. `disorder` is a number of rows, or an interval of time in milliseconds."""
+class Generated:
+    """A stream that `sparkleene.generate` makes, with the values of all its options."""
 
-    path: str
-    time: str
+    name: str
+    options: tuple[tuple[str, Any], ...]
+
+    def table(self) -> pa.Table:
+        """Make the stream."""
+        return find(self.name).table(dict(self.options))
+
+    def sample(self) -> Generated:
+        """Return the same with one event, which has the columns of all."""
+        return Generated(self.name, tuple((dict(self.options) | {"events": 1}).items()))
+
+
+@dataclass(frozen=True)
+class Request:
+    """What to play, either files or a generated stream, in which order.
+
+    `disorder` is a number of rows, or an interval of time in milliseconds.
+    """
+
+    path: str = ""
+    generated: Generated | None = None
+    time: str = "time"
     time_unit: str | None = None
     disorder: int | Fraction = 0
     late: float = 0.0
@@ -111,7 +132,7 @@ class Line:
 
     def __init__(self, request: Request) -> None:
         self.request = request
-        self.schema, parts = _parts(request.path, request.time)
+        self.schema, parts = _parts(request)
         if request.time not in self.schema.names:
             raise missing_column(request.time, self.schema.names, PLACE)
         self.ticks_per_ms = self._time(self.schema.empty_table()).ticks_per_ms
@@ -123,7 +144,9 @@ class Line:
         first, last = (self.lows[0], self.highs[-1]) if self.rows else (0, 0)
         # the gap between two repetitions is that between two rows, on the average
         self.period = last - first + max(1, (last - first) // max(1, self.rows - 1))
-        about = (self.rows, first, last, request.time, request.repeat, self.order)
+        about: tuple[Any, ...] = (self.rows, first, last, request.time, request.repeat, self.order)
+        if request.generated is not None:
+            about += (request.generated,)
         self.mark = f"{zlib.crc32(repr(about).encode()):08x}"
 
     def _arrange(self, parts: Sequence[Part]) -> None:
@@ -235,14 +258,18 @@ class Line:
             low += rows
 
 
-def _parts(path: str, time: str) -> tuple[pa.Schema, Sequence[Part]]:
-    """Return the row groups of Parquet files, or the rows of CSV files."""
+def _parts(request: Request) -> tuple[pa.Schema, Sequence[Part]]:
+    """Return the row groups of Parquet files, or the rows of CSV files or of a generated stream."""
+    if request.generated is not None:
+        table = request.generated.table()
+        return table.schema, [table]
+    path = request.path
     files = find_files(path)
     if all(file.path.lower().endswith(tables.CSV) for file in files):
         table = pa.concat_tables([_csv(file) for file in files], promote_options="permissive")
         return table.schema, [table] if table.num_rows else []
     known = discover(path)
-    source = choose(known, known.schema.names, time, parallelism=sys.maxsize)  # a row group each
+    source = choose(known, known.schema.names, request.time, parallelism=sys.maxsize)  # a row group each
     return pa.schema([field.with_type(owned(field.type)) for field in source.schema]), source.pieces
 
 
