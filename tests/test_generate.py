@@ -260,13 +260,19 @@ def test_a_wrong_option() -> None:
     ("option", "value"),
     [
         ("events", 0), ("events", 1.5), ("events", "many"), ("events", True), ("events", 1 << 50), ("groups", 0),
-        ("groups", -1), ("groups", 1 << 30), ("rate", 0), ("rate", float("nan")), ("rate", [1]), ("rate", 1e-9),
+        ("groups", -1), ("groups", 1 << 25), ("rate", 0), ("rate", float("nan")), ("rate", [1]), ("rate", 1e-9),
         ("tick", 0), ("seed", 0.5), ("arrhythmia", 1.5), ("arrhythmia", -0.1),
     ],
 )  # fmt: skip
 def test_a_wrong_value(option: str, value: Any) -> None:
     found = wrong("activity", **{option: value})
     assert found.message.startswith(f"{option} of the stream 'activity' is ") and found.help
+
+
+def test_too_many_keys() -> None:
+    assert "sub-streams" in wrong("cluster", 10, groups=1 << 20, jobs=1 << 20).message
+    assert sk.generate("cluster", 10, groups=1 << 12, jobs=1 << 12).num_rows == 10
+    assert sk.generate("stock", 10, groups=2, sectors=1 << 16).num_rows == 10
 
 
 def test_all_that_is_wrong_comes_at_once() -> None:

@@ -53,7 +53,7 @@ def make(
 
 def _levels(rng: np.random.Generator, seconds: Array, sector: Array, sectors: int) -> Array:
     """Return how far the sector of each event is up, as a logarithm."""
-    phase = seconds / max(PHASE, seconds[-1] / 10_000)
+    phase = seconds / max(PHASE, seconds[-1] * sectors / 1e7)  # not too many levels to hold
     whole = phase.astype(np.int32)
     levels = rng.normal(0, LEVEL, (int(whole[-1]) + 2, sectors))
     before, after = levels[whole, sector], levels[whole + 1, sector]

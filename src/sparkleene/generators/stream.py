@@ -21,7 +21,9 @@ Columns = dict[str, Any]
 START = datetime(2024, 3, 4, tzinfo=UTC)
 """The time of the first event, or just before it."""
 LONGEST = 1000 * 365.25 * 86400
-MOST_GROUPS = 1 << 24
+MOST_EVENTS = 1 << 40
+MOST = 1 << 24
+"""What groups and other counts are at most, and the keys that two of them make four times as many."""
 CHUNK = 1 << 24
 """Rows of a chunk of text: Arrow holds at most 2 GiB of it in one."""
 
@@ -31,7 +33,7 @@ class Option:
     """An option of a stream: its default, None where others decide, and what its values are."""
 
     default: float | None
-    kind: Literal["count", "amount", "share", "whole"]
+    kind: Literal["events", "count", "amount", "share", "whole"]
 
     def value(self, given: Any) -> float | None:
         """Return the value given, which may be text, or raise ValueError."""
@@ -39,11 +41,11 @@ class Option:
             return self.default
         if isinstance(given, bool) or not isinstance(given, int | float | str | np.integer | np.floating):
             raise ValueError(given)
-        if self.kind in ("count", "whole"):
+        if self.kind in ("events", "count", "whole"):
             if isinstance(given, float | np.floating) and not float(given).is_integer():
                 raise ValueError(given)
             whole = int(given)
-            if self.kind == "count" and not 1 <= whole < 1 << 40:
+            if self.kind != "whole" and not 1 <= whole <= (MOST if self.kind == "count" else MOST_EVENTS):
                 raise ValueError(given)
             return whole
         number = float(given)
@@ -55,7 +57,8 @@ class Option:
 
 
 HELP = {
-    "count": "give a whole number, at least 1",
+    "events": "give a whole number, at least 1",
+    "count": f"give a whole number from 1 to {MOST}",
     "amount": "give a number above 0",
     "share": "give a number from 0 to 1",
     "whole": "give a whole number",
@@ -77,7 +80,7 @@ class Stream:
     def known(self) -> dict[str, Option]:
         """All options by name."""
         return {
-            "events": Option(1_000_000, "count"),
+            "events": Option(1_000_000, "events"),
             "seed": Option(0, "whole"),
             "groups": Option(self.groups, "count"),
             "rate": Option(self.rate, "amount"),
@@ -100,9 +103,6 @@ class Stream:
             except ValueError:
                 message = f"{name} of the stream '{self.name}' is {given[name]!r}"
                 wrong.append(Diagnostic("bad-option", message, help=HELP[option.kind]))
-        if not wrong and (values["groups"] or 1) > MOST_GROUPS:
-            message = f"groups of the stream '{self.name}' is {values['groups']}"
-            wrong.append(Diagnostic("bad-option", message, help=f"give at most {MOST_GROUPS}"))
         if not wrong and values["events"] / (values["rate"] or values["groups"]) > LONGEST:
             message = (
                 f"rate of the stream '{self.name}' is {values['rate']}: its events take over a thousand years"
@@ -169,6 +169,9 @@ class Members:
     @classmethod
     def random(cls, rng: np.random.Generator, events: int, groups: int) -> Members:
         """Let each event belong to any group, all equally likely."""
+        if groups > 4 * MOST:
+            message = f"the stream would have {groups} sub-streams"
+            raise QueryError(Diagnostic("bad-option", message, help=f"let it have {4 * MOST} or less"))
         return cls(
             rng.integers(0, groups, events, dtype=np.uint16 if groups <= 1 << 16 else np.uint32), groups
         )

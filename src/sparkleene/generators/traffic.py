@@ -4,11 +4,12 @@ GRETA (2017), section 10.1: the simulator of the Linear Road benchmark, 3 hours 
 position and speed; the rate gradually increases until it reaches 4 thousand events per second. So `rate` is the
 rate at the end here, and it grows in proportion to time: 21.6 million events are 3 hours. Types are those of
 Q3, `Position` and `Accident`. Linear Road (2004): a vehicle reports every 30 seconds, a road has 100 segments
-of a mile, speeds are 0 to 100 mph, and about every 20 minutes there is an accident.
+of a mile, speeds are 0 to 100 mph.
 
 Chosen here, for the paper is silent: a vehicle stays for 5 to 30 reports and drives at a mean speed of its own,
-normal around 55 mph; speeds differ from it by a normal 5 mph, and go down to a third and up again where and
-when a segment is jammed. Accidents are events of their own, without vehicle and speed, at least one.
+normal around 55 mph; speeds differ from it by a normal 5 mph, and in a jam, for five minutes of ten, other ones
+in each segment, go down to a third and up again. Accidents are events of their own, without vehicle and speed,
+three an hour and at least one.
 """
 
 from __future__ import annotations
@@ -45,7 +46,7 @@ def make(
     mean = np.clip(rng.normal(55, 10, slots), 20, 90)[slot]
     road = segments * MILE
     begin = rng.integers(0, road, slots)[slot]
-    position = ((begin + seconds * mean * (MILE / 3600)).astype(np.int64) % road).astype(np.int32)
+    position = (begin + seconds * mean * (MILE / 3600)).astype(np.int64) % road
     segment = position // MILE
     speed = mean + rng.normal(0, 5, events)
     speed *= 1 - _jam(rng, seconds, segment, segments)
@@ -57,7 +58,7 @@ def make(
         "type": words(accident.view(np.int8), ("Position", "Accident")),
         "vehicle": pa.array(vehicle, pa.int32(), mask=accident),
         "segment": pa.array(segment, pa.int32()),
-        "position": pa.array(position, pa.int32()),
+        "position": pa.array(position),
         "speed": pa.array(np.round(speed, 1), mask=accident),
     }
 
