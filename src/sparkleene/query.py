@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from sparkleene.spark.request import Request
 
 Strategy = Literal["shuffle", "combine", "sort"]
+OutputMode = Literal["append", "update"]
 TimeUnit = Literal["nanoseconds", "microseconds", "milliseconds", "seconds", "minutes", "hours", "days"]
 
 
@@ -118,6 +119,7 @@ class Query:
         engine: Literal["local", "spark"] | None = None,
         threads: int | None = None,
         strategy: Strategy | None = None,
+        output_mode: OutputMode | None = None,
     ) -> Any:
         """Evaluate the query over a table and return the result as the same kind of data.
 
@@ -128,9 +130,15 @@ class Query:
         (a file, a folder, a pattern, a URI, or a list of them) with engine="spark": tasks of the active session, or
         of `sparkleene.spark.session()`, read them. `strategy` chooses how rows reach the kernels on Spark:
         "shuffle", "combine" or "sort", by default what `explain(data)` says.
+
+        The result for a streaming DataFrame is one: each window's row comes once, when the watermark has passed the
+        window's end. With output_mode="update" the rows of open windows come after each batch that changes them.
         """
+        streaming = _is_spark(data) and data.isStreaming
+        if output_mode is not None and not streaming:
+            raise self._wrong("an output mode is for streams", "leave it out, or pass a streaming DataFrame")
         if self._on_spark(data, engine):
-            ask, request = self._spark(data, strategy)
+            ask, request = self._spark(data, strategy, output_mode)
             return ask["run"](request)
         if strategy is not None:
             raise self._wrong("a strategy is for Spark", "leave it out, or pass a DataFrame of Spark")
@@ -167,7 +175,9 @@ class Query:
             raise self._wrong("Spark reads paths and DataFrames of its own", help)
         return engine == "spark"
 
-    def _spark(self, data: Any, strategy: str | None = None) -> tuple[dict[str, Any], Request]:
+    def _spark(
+        self, data: Any, strategy: str | None = None, output_mode: str | None = None
+    ) -> tuple[dict[str, Any], Request]:
         """Return what can be asked of data on Spark, and the request to ask with."""
         from sparkleene.spark.facade import opened
         from sparkleene.spark.request import Request
@@ -177,7 +187,8 @@ class Query:
         made = self._plan_for(tuple(names))
         needed = tuple(self._needed(made, names))
         options = replace(self._options(), numbered=False)
-        return ask, Request(made, options, needed, self.text, self._filename, strategy)
+        given = (self.text, self._filename, strategy, output_mode, to_text(self._tree))
+        return ask, Request(made, options, needed, *given)
 
     def trends(
         self, data: Any, *, limit: int | None = 20, engine: Literal["local", "spark"] | None = None

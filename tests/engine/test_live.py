@@ -68,7 +68,9 @@ def streamed(query: sk.Query, rows: pa.Table, seed: int, count: int = 3) -> tupl
     flat, times = flat.take(pa.array(order)), times[order]
     keys = [live.plan.bound.keys[k].path[0] for k in live.plan.together]
     owner = buckets(flat, keys, count) if keys and flat.num_rows else np.zeros(flat.num_rows, int)
-    cuts = sorted({0, flat.num_rows, *(chance.randint(0, flat.num_rows) for _ in range(chance.randint(0, 6)))})
+    cuts = sorted(
+        {0, flat.num_rows, *(chance.randint(0, flat.num_rows) for _ in range(chance.randint(0, 6)))}
+    )
     kept = [Kept() for _ in range(count)]
     watermark, found = 0, []
     for begin, end in [*zip(cuts, cuts[1:], strict=False), (0, 0)]:

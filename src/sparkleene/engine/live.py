@@ -212,7 +212,7 @@ class Bucket:
         """Put small segments together."""
         small = [s for s in self.segments if s.kind == PENDING and s.rows < SMALL]
         if len(small) >= FEW:
-            table = pa.concat_tables([self._read(s) for s in small], promote_options="permissive")
+            table = pa.concat_tables([self.read(s) for s in small], promote_options="permissive")
             self._drop(small)
             self._write(PENDING, table, self.live.times(table))
 
@@ -269,7 +269,8 @@ class Bucket:
             last = int((times if ends is None else ends).max())
             self._put(kind, sealed(to_bytes(table)), table.num_rows, int(times.min()), last)
 
-    def _read(self, segment: Segment) -> pa.Table:
+    def read(self, segment: Segment) -> pa.Table:
+        """Return the table of a segment."""
         kept = self.store.blob(segment.number)
         if kept is None:
             raise damaged(f"segment {segment.number} is missing")
@@ -290,7 +291,7 @@ class Bucket:
         for segment in self.segments:
             if segment.first >= end or segment.last < begin:
                 continue
-            table = self._read(segment)
+            table = self.read(segment)
             if segment.kind == UNITS:
                 units.append(table)
                 continue
@@ -306,7 +307,7 @@ class Bucket:
             middle = segment.first + (segment.last - segment.first) // 2
             if segment.kind == UNITS or segment.first >= needed or needed <= middle:
                 continue
-            table = self._read(segment)
+            table = self.read(segment)
             times = self.live.times(table)
             good = times >= needed
             if 2 * good.sum() <= good.size:
@@ -320,7 +321,7 @@ class Bucket:
         passed = [s for s in self.segments if s.kind == PENDING and s.first <= watermark]
         if not passed:
             return
-        table = pa.concat_tables([self._read(s) for s in passed], promote_options="permissive")
+        table = pa.concat_tables([self.read(s) for s in passed], promote_options="permissive")
         self._drop(passed)
         times = live.times(table)
         over = times <= watermark

@@ -37,7 +37,13 @@ def run(request: Request, frame: DataFrame) -> DataFrame:
 
 
 def planned(request: Request, frame: DataFrame) -> tuple[Lowered, DataFrame, Choice]:
-    """Lower the query as far as SQL can say exactly what it means, and choose a strategy."""
+    """Lower the query and choose a strategy."""
+    low, rows = lowered(request, frame)
+    return low, rows, choose_strategy(low.plan, flat(rows), low.options, request.strategy, request.place)
+
+
+def lowered(request: Request, frame: DataFrame) -> tuple[Lowered, DataFrame]:
+    """Lower the query as far as SQL can say exactly what it means, and select its columns."""
     place, here = request.place, zone(frame.sparkSession)
 
     def ready(term: Any) -> bool:
@@ -45,9 +51,12 @@ def planned(request: Request, frame: DataFrame) -> tuple[Lowered, DataFrame, Cho
 
     masks = _masks(request, frame)
     low = lower(request.plan, request.options, ready, bool(masks))
-    rows = project(request, low, frame, masks)
-    flat = pa.schema([(field.name, to_arrow(field.dataType)) for field in rows.schema.fields])
-    return low, rows, choose_strategy(low.plan, flat, low.options, request.strategy, place)
+    return low, project(request, low, frame, masks)
+
+
+def flat(rows: DataFrame) -> pa.Schema:
+    """Return the columns that tasks are given."""
+    return pa.schema([(field.name, to_arrow(field.dataType)) for field in rows.schema.fields])
 
 
 def checked(request: Request, frame: DataFrame) -> pa.Schema:

@@ -26,6 +26,8 @@ def opened(data: Any) -> tuple[list[str], dict[str, Ask]]:
     """
     if isinstance(data, str | os.PathLike | list | tuple):
         return _paths(data)
+    if data.isStreaming:
+        return _stream(data)
 
     def explain(request: Request) -> list[tuple[str, str]]:
         low, _, choice = batch.planned(request, data)
@@ -38,6 +40,21 @@ def opened(data: Any) -> tuple[list[str], dict[str, Ask]]:
         "run": lambda request: batch.run(request, data),
         "explain": explain,
         "trends": some,
+    }
+
+
+def _stream(data: Any) -> tuple[list[str], dict[str, Ask]]:
+    """Open a streaming DataFrame."""
+    from sparkleene.spark import streaming
+
+    def no_trends(request: Request, limit: int | None) -> Any:
+        help = "ask for those of a batch: write the stream to a table, or read its source with spark.read"
+        raise request.place.mistake("unsupported-stream", "the trends of a stream are not listed", help=help)
+
+    return list(data.columns), {
+        "run": lambda request: streaming.run(request, data),
+        "explain": lambda request: [*streaming.explained(request, data)],
+        "trends": no_trends,
     }
 
 

@@ -29,6 +29,8 @@ class Request:
     source: str
     filename: str
     strategy: str | None = None
+    output_mode: str | None = None  # of a stream
+    canonical: str = ""  # the text, however it was written
     wrap: Callable[[Any], Any] = lambda task: task  # what benchmarks put around tasks to time them
 
     @property

@@ -12,10 +12,11 @@ from sparkleene.spark import tasks
 from sparkleene.spark.request import Request, col
 
 
-def job_of(request: Request, low: Lowered, schema: pa.Schema) -> tasks.Job:
-    """Return what tasks need to know."""
+def job_of(request: Request, low: Lowered, schema: pa.Schema, parts: bool | None = None) -> tasks.Job:
+    """Return what tasks need to know; `parts` tells whether they send parts of results, None to decide it here."""
     bound = low.plan.bound
-    parts = not one_place(low) and not adds_up(low.plan, low.options.numbers)
+    if parts is None:
+        parts = not one_place(low) and not adds_up(low.plan, low.options.numbers)
     fields = list(schema)
     if parts:
         lost = {output.name for output in bound.outputs if output.function not in ("min", "max")}

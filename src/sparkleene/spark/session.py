@@ -75,6 +75,11 @@ def defaults(master: str) -> dict[str, Any]:
         "spark.driver.memory": f"{heap(memory_of_machine()) >> 20}m",
         "spark.log.level": "ERROR",
         "spark.pyspark.python": sys.executable,
+        # The store that the state of streams needs; at every batch it writes what changed and not all.
+        "spark.sql.streaming.stateStore.providerClass": (
+            "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"
+        ),
+        "spark.sql.streaming.stateStore.rocksdb.changelogCheckpointing.enabled": "true",
         "spark.sql.execution.arrow.pyspark.enabled": "true",
         "spark.ui.enabled": "false",
         "spark.ui.showConsoleProgress": str(sys.stderr.isatty()).lower(),
