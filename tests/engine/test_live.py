@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import random
+from itertools import pairwise
 from typing import Any
+from unittest.mock import patch
 
 import numpy as np
 import pyarrow as pa
@@ -12,12 +14,10 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from tests.conformance import strategies
 from tests.conformance.test_random import Case, Rows, check, compiled, table
-from unittest.mock import patch
 
 import sparkleene as sk
 from sparkleene.engine import live as module
 from sparkleene.engine import stretches
-from sparkleene.engine.finish import finish
 from sparkleene.engine.keys import buckets
 from sparkleene.engine.live import Bucket, Live
 from sparkleene.engine.lower import lower, lowered
@@ -73,7 +73,7 @@ def streamed(query: sk.Query, rows: pa.Table, seed: int, count: int = 3) -> tupl
     )
     kept = [Kept() for _ in range(count)]
     watermark, found = 0, []
-    for begin, end in [*zip(cuts, cuts[1:], strict=False), (0, 0)]:
+    for begin, end in [*pairwise(cuts), (0, 0)]:
         for number, store in enumerate(kept):
             mine = np.flatnonzero(owner[begin:end] == number) + begin
             bucket = Bucket.load(live, store)
