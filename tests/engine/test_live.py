@@ -139,7 +139,8 @@ def test_streams(kind: dict[str, Any], data: st.DataObject, seed: int) -> None:
         assume(bounded(query, table(case)))
         with (
             patch.object(module, "FEW", seed % 3 + 2),
-            patch.object(module, "PARTS", seed % 5 + 1),
+            patch.object(module, "PARTS", 5 * (seed % 5 + 1)),
+            patch.object(module, "STEPS", seed % 2),
             patch.object(stretches, "_pays", lambda *given: bool(seed % 4)),
         ):
             return streamed(query, table(case), seed)[0]

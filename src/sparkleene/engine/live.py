@@ -35,6 +35,7 @@ from sparkleene.plan.plan import Plan
 Array = np.ndarray[Any, Any]
 
 PARTS = 16  # of a window, after which what the watermark has passed is folded
+STEPS = 4  # of the watermark that a window should last for that
 FEW = 16  # small segments that are put together
 SMALL = 1 << 14  # rows of a small segment
 PENDING, ROWS, UNITS = "pending", "rows", "units"
@@ -233,8 +234,9 @@ class Bucket:
             self._drop([s for s in self.segments if s.last < needed])
             self._trim(needed)
         self.done = over if self.done is None else max(over, self.done)
-        self.seen = max(watermark, self.seen)
-        if watermark - self.settled >= max(1, live.span // PARTS):
+        step, self.seen = watermark - self.seen, max(watermark, self.seen)
+        # Where windows end after a few steps anyway, rows are not written twice.
+        if step * STEPS <= live.span <= (watermark - self.settled) * PARTS:
             self._settle(watermark)
 
     def early(self, new: pa.Table) -> Iterator[Evaluated]:
