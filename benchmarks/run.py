@@ -15,7 +15,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
-from benchmarks import comparison, dense, keys, spark_batch, startup
+from benchmarks import comparison, dense, keys, spark_batch, spark_streaming, startup
 
 BENCHMARKS = {
     "dense": dense.run,
@@ -23,6 +23,7 @@ BENCHMARKS = {
     "keys": keys.run,
     "startup": startup.run,
     "spark_batch": spark_batch.run,
+    "spark_streaming": spark_streaming.run,
 }
 
 

@@ -169,14 +169,14 @@ class Processor(StatefulProcessor):
                 [bucket.read(segment) for segment in added], promote_options="permissive"
             )
             for evaluated in bucket.early(fresh):
-                yield self._shaped(self.stream.written(evaluated, not self.live.monotone))
+                yield from self._shaped(self.stream.written(evaluated, not self.live.monotone))
         if added or new:
             bucket.tidy()
             bucket.save()
         if new:
             self.handle.registerTimer(1)
         if late:
-            yield self._shaped(pa.table({LATE: pa.array([late])}))
+            yield from self._shaped(pa.table({LATE: pa.array([late])}))
 
     def handleExpiredTimer(self, key: Any, timerValues: Any, expiredTimerInfo: Any) -> Iterator[Any]:
         """Let the watermark pass; the next timer is for its next step."""
@@ -185,14 +185,15 @@ class Processor(StatefulProcessor):
             bucket = Bucket.load(self.live, self.kept)
             for evaluated in bucket.advance(self.live.clock(watermark)):
                 if not self.stream.update:
-                    yield self._shaped(self.stream.written(evaluated, False))
+                    yield from self._shaped(self.stream.written(evaluated, False))
             bucket.save()
         except SparkleeneError as error:
             yield _sent([failed(self.stream.schema, error.render())])
         self.handle.registerTimer(watermark + 1)
 
-    def _shaped(self, table: pa.Table) -> Any:
-        return _sent(sent(table, self.stream.schema))
+    def _shaped(self, table: pa.Table) -> Iterator[Any]:
+        if table.num_rows:
+            yield _sent(sent(table, self.stream.schema))
 
     def close(self) -> None:
         """Hold nothing."""
