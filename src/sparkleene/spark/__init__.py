@@ -7,13 +7,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from sparkleene.spark.checkpoint import check as check_checkpoint
 from sparkleene.spark.session import session
 from sparkleene.spark.shipping import ship
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-__all__ = ["register", "session", "ship"]
+__all__ = ["check_checkpoint", "register", "session", "ship"]
 
 
 def register(spark: SparkSession, name: str = "trends") -> None:

@@ -1,0 +1,339 @@
+"""Whether the checkpoint of a stream is whole, before a query goes on from it.
+
+Spark reads little of a checkpoint when a query starts, and compares little of what it reads: see docs/errors.md and
+`check` for what that leaves open. What is known here of the folders of a checkpoint:
+
+- `metadata`: the id of the query
+- `offsets/N`, `commits/N`: written before and after batch N; of the last two batches both are needed
+- `sources/I/K`: what a source has to remember; of files those that it has listed, whose number is in the offsets
+- `state/O/P`: the state of operator O in partition P, after batch N as version N + 1: snapshots `K.zip`, which name
+  files in `SSTs`, and changes since, `K.changelog`
+- beside `name` the checksums `.name.crc`, where Hadoop's local file system wrote it; Spark does not look at them
+"""
+
+from __future__ import annotations
+
+import io
+import json
+import os
+import zipfile
+import zlib
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.fs as pa_fs
+
+from sparkleene.engine.seal import AGAIN
+from sparkleene.errors import DataError, Diagnostic
+
+Finding = tuple[str, str]  # the file, and what is wrong with it
+
+LZ4 = b"LZ4Block"
+LZ4_HEADER = 21  # bytes; the last block is a header alone
+
+
+def check(path: str | os.PathLike[str]) -> None:
+    """Raise if a query cannot go on from a checkpoint; a folder that is absent or empty is that of a new query.
+
+    Call it before `writeStream ... .start()`, while no query runs from the checkpoint. It sees logs, state and
+    source logs that are missing, empty, cut off, not of the same batch, or unlike their checksum where there is one
+    beside them. It cannot see that the whole folder was deleted, that a whole checkpoint is an older copy than the
+    sink, or a change in the bytes of state that has no checksum beside it: Spark and the query see most of those as
+    they read the state. It reads the logs, snapshots and changes that a restart reads, and no table of RocksDB.
+
+    Args:
+        path: a local path, or a URI that pyarrow can read.
+    """
+    folder = Folder.listed(os.fspath(path))
+    try:
+        found = list(_findings(folder))
+    except OSError as error:
+        raise _unreadable(folder.path, error) from error
+    if found:
+        (file, what), *others = found
+        message = f"the checkpoint {folder.path} is damaged: {file} {what}"
+        notes = tuple(f"{name} {wrong}" for name, wrong in others)
+        help = f"bring the checkpoint back from a copy, or {AGAIN}"
+        raise DataError(Diagnostic("damaged-checkpoint", message, notes=notes, help=help))
+
+
+@dataclass(frozen=True)
+class Folder:
+    """The files of a checkpoint, by their paths in it."""
+
+    path: str
+    system: Any
+    root: str
+    sizes: dict[str, int]
+
+    @classmethod
+    def listed(cls, path: str) -> Folder:
+        """List a folder with all that is in it."""
+        uri = (
+            "file://" + path[5:].removeprefix("//") if path.startswith("file:") else path
+        )  # Hadoop writes file:/
+        try:
+            if "://" in uri:
+                system, root = pa_fs.FileSystem.from_uri(uri)
+            else:
+                system, root = pa_fs.LocalFileSystem(), os.path.abspath(uri)
+            found = system.get_file_info(pa_fs.FileSelector(root, recursive=True, allow_not_found=True))
+        except (pa.ArrowInvalid, OSError) as error:
+            raise _unreadable(path, error) from error
+        prefix = len(root.rstrip("/")) + 1
+        sizes = {info.path[prefix:]: info.size for info in found if info.type == pa_fs.FileType.File}
+        return cls(path, system, root.rstrip("/"), sizes)
+
+    @cached_property
+    def names(self) -> set[str]:
+        """The files without checksums and what was being written as a driver died."""
+        return {name for name in self.sizes if not name.rpartition("/")[2].startswith(".")}
+
+    def read(self, name: str) -> bytes:
+        """Return the bytes of a file."""
+        with self.system.open_input_stream(f"{self.root}/{name}") as stream:
+            return bytes(stream.read())
+
+    def inside(self, folder: str) -> dict[str, str]:
+        """Return the files right inside a folder, by their names there."""
+        prefix = f"{folder}/"
+        inside = {name[len(prefix) :]: name for name in self.names if name.startswith(prefix)}
+        return {short: name for short, name in inside.items() if "/" not in short}
+
+    def folders(self, folder: str) -> set[str]:
+        """Return the names of the folders with files somewhere in them that are inside a folder."""
+        prefix = f"{folder}/"
+        inside = (name[len(prefix) :] for name in self.names if name.startswith(prefix))
+        return {name.partition("/")[0] for name in inside if "/" in name}
+
+    def numbers(self, folder: str) -> set[int]:
+        """Return the numbers that files right inside a folder are called by."""
+        return {int(name) for name in self.inside(folder) if name.isdecimal()}
+
+    def differs(self, name: str, content: bytes) -> bool:
+        """Tell whether a file has other bytes than the checksums beside it were made of."""
+        parent, slash, short = name.rpartition("/")
+        beside = f"{parent}{slash}.{short}.crc"
+        if beside not in self.sizes:
+            return False
+        kept = self.read(beside)
+        size = int.from_bytes(kept[4:8], "big")
+        if kept[:4] != b"crc\0" or not size:
+            return True
+        sums = [zlib.crc32(content[at : at + size]) for at in range(0, len(content), size)]
+        return b"".join(each.to_bytes(4, "big") for each in sums) != kept[8:]
+
+
+def _findings(folder: Folder) -> Iterator[Finding]:
+    """Find what is wrong, the logs first, for the rest is only known by them."""
+    offsets, commits = folder.numbers("offsets"), folder.numbers("commits")
+    if not offsets:
+        for name in ("commits", "state"):
+            if folder.inside(name) or folder.folders(name):
+                yield "offsets", f"is empty, and {name} is not: the query would begin again"
+        return
+    if "metadata" not in folder.names:
+        yield "metadata", "is missing"
+    else:
+        yield from _json(folder, "metadata", folder.read("metadata"), ("id",))
+    last, ended = max(offsets), max(commits, default=-1)
+    if ended > last:
+        yield f"offsets/{ended}", "is missing, and the batch has ended"
+    if ended < last - 1:
+        yield f"commits/{last - 1}", "is missing, and the batch after it has begun"
+    if last and last - 1 not in offsets:
+        yield f"offsets/{last - 1}", "is missing"
+    logs: dict[str, list[Any]] = {}
+    for name, first in (("offsets", "batchWatermarkMs"), ("commits", "nextBatchWatermarkMs")):
+        for number in sorted({last - 1, last} & folder.numbers(name)):
+            file = f"{name}/{number}"
+            yield from _log(folder, file, first, logs)
+            if file in logs and name == "offsets":
+                yield from _sources(folder, file, logs[file][1:])
+    yield from _watermarks(logs, last)
+    yield from _state(folder, last, last + 1 if ended >= last else last)
+
+
+def _json(folder: Folder, name: str, content: bytes, keys: tuple[str, ...]) -> Iterator[Finding]:
+    """Look at a file that is one object."""
+    try:
+        found = json.loads(content)
+    except ValueError as error:
+        yield name, f"is no JSON: {error}"
+        return
+    if not isinstance(found, dict) or not set(keys) <= set(found):
+        yield name, f"has no {' and no '.join(keys)}"
+    elif folder.differs(name, content):
+        yield name, "is not what was written: its checksum is another"
+
+
+def _lines(content: bytes) -> list[Any]:
+    """Return the objects of a log's file, or raise ValueError."""
+    version, *lines = content.decode().split("\n")
+    if not (version[:1] == "v" and version[1:].isdecimal()):
+        raise ValueError("its first line is no version")
+    return [None if line == "-" else json.loads(line) for line in lines]
+
+
+def _log(folder: Folder, name: str, first: str, logs: dict[str, list[Any]]) -> Iterator[Finding]:
+    """Look at a file of offsets or commits, and add what it says to the logs."""
+    content = folder.read(name)
+    try:
+        found = _lines(content)
+        if not (found and isinstance(found[0], dict) and first in found[0]):
+            raise ValueError(f"it has no {first}")
+        if first == "batchWatermarkMs" and len(found) < 2:
+            raise ValueError("it has no offset")
+    except ValueError as error:
+        yield name, f"cannot be read: {error}"
+        return
+    logs[name] = found
+    if folder.differs(name, content):
+        yield name, "is not what was written: its checksum is another"
+
+
+def _watermarks(logs: dict[str, list[Any]], last: int) -> Iterator[Finding]:
+    """Compare the watermark that a batch ended with and that which the next began with."""
+    after, before = logs.get(f"commits/{last - 1}"), logs.get(f"offsets/{last}")
+    if after and before and after[0]["nextBatchWatermarkMs"] != before[0]["batchWatermarkMs"]:
+        yield f"offsets/{last}", f"has another watermark than commits/{last - 1}"
+
+
+# ---- sources
+
+
+def _sources(folder: Folder, file: str, offsets: list[Any]) -> Iterator[Finding]:
+    """Look at the logs of sources that list files, up to the entry that the offsets name."""
+    for source, offset in enumerate(offsets):
+        if not (isinstance(offset, dict) and isinstance(offset.get("logOffset"), int)):
+            continue
+        there = folder.inside(f"sources/{source}")
+        whole = [int(name[:-8]) for name in there if name.endswith(".compact") and name[:-8].isdecimal()]
+        first = max(whole, default=-1)
+        needed = [f"{first}.compact"] * bool(whole)
+        needed += [str(number) for number in range(first + 1, offset["logOffset"] + 1)]
+        for name in needed:
+            if name not in there:
+                yield f"sources/{source}/{name}", f"is missing, and {file} is after it"
+                continue
+            content = folder.read(there[name])
+            try:
+                _lines(content)
+            except ValueError as error:
+                yield there[name], f"cannot be read: {error}"
+                continue
+            if folder.differs(there[name], content):
+                yield there[name], "is not what was written: its checksum is another"
+
+
+# ---- state
+
+
+def _state(folder: Folder, last: int, version: int) -> Iterator[Finding]:
+    """Look at the state of all operators and partitions: there at a version, and at none beyond the last batch."""
+    operators = sorted(name for name in folder.folders("state") if name.isdecimal())
+    if version and not operators:
+        yield "state", "is missing"
+    for operator in operators:
+        base = f"state/{operator}"
+        count = 0
+        for name in _operator_files(folder, base):
+            if name not in folder.names:
+                if version:
+                    yield name, "is missing"
+                continue
+            content = folder.read(name)
+            try:
+                count = max(count, *_partitions(content))
+            except (KeyError, TypeError, ValueError) as error:
+                yield name, f"cannot be read: {error}"
+                continue
+            if folder.differs(name, content):
+                yield name, "is not what was written: its checksum is another"
+            for schema in _schemas(content):
+                file = f"{base}/{schema}"
+                if file not in folder.names or not folder.sizes[file]:
+                    yield file, "is missing or empty"
+                elif folder.differs(file, folder.read(file)):
+                    yield file, "is not what was written: its checksum is another"
+        there = {name for name in folder.folders(base) if name.isdecimal()}
+        for partition in sorted(there | {str(number) for number in range(count)}, key=int):
+            yield from _partition(folder, f"{base}/{partition}", last, version)
+
+
+def _operator_files(folder: Folder, base: str) -> list[str]:
+    """Return the files that describe an operator; the name of the first if there is none."""
+    found = [
+        f"{base}/_metadata/v2/{name}" for name in folder.inside(f"{base}/_metadata/v2") if name.isdecimal()
+    ]
+    found += [name for short, name in folder.inside(f"{base}/_metadata").items() if short == "metadata"]
+    return found or [f"{base}/_metadata/v2/0"]
+
+
+def _partitions(content: bytes) -> list[int]:
+    """Return how many partitions the stores of an operator have."""
+    [operator] = _lines(content)
+    return [int(store["numPartitions"]) for store in operator["stateStoreInfo"]]
+
+
+def _schemas(content: bytes) -> list[str]:
+    """Return the files of the state's schemas, within the operator's folder."""
+    [operator] = _lines(content)
+    paths = [path for store in operator["stateStoreInfo"] for path in store.get("stateSchemaFilePaths", ())]
+    return [path[path.rindex("_stateSchema/") :] for path in paths if "_stateSchema/" in path]
+
+
+def _partition(folder: Folder, base: str, last: int, version: int) -> Iterator[Finding]:
+    """Look at the snapshot and the changes that make a version of a partition's state."""
+    # With unique ids, Spark's format 2, the names are 7_id.zip and 7_id.changelog.
+    found: dict[str, dict[int, list[str]]] = {"zip": {}, "changelog": {}}
+    for short, name in folder.inside(base).items():
+        stem, _, kind = short.partition(".")
+        digits = stem.partition("_")[0]
+        if kind in found and digits.isdecimal():
+            found[kind].setdefault(int(digits), []).append(name)
+    zips, changes = found["zip"], found["changelog"]
+    newest = max([*zips, *changes], default=0)
+    if newest > last + 1:
+        yield base, f"is at batch {newest - 1}, and offsets end at {last}: the query would do batches twice"
+    if not version:
+        return
+    first = max((number for number in zips if number <= version), default=0)
+    for number in range(first + 1, version + 1):
+        if number not in changes:
+            yield f"{base}/{number}.changelog", "is missing"
+    for name in [name for number in range(first + 1, version + 1) for name in changes.get(number, ())]:
+        content = folder.read(name)
+        cut = content.startswith(LZ4) and not content[-LZ4_HEADER:].startswith(LZ4)
+        if not content or cut:
+            yield name, "is cut off"
+        elif folder.differs(name, content):
+            yield name, "is not what was written: its checksum is another"
+    for name in zips.get(first, ()):
+        yield from _snapshot(folder, base, name)
+
+
+def _snapshot(folder: Folder, base: str, name: str) -> Iterator[Finding]:
+    """Look at a snapshot, and at the sizes of the tables that it names."""
+    try:
+        with zipfile.ZipFile(io.BytesIO(folder.read(name))) as kept:
+            broken = kept.testzip()
+            if broken is not None:
+                raise ValueError(f"its {broken} is damaged")
+            [tables] = _lines(kept.read("metadata"))
+            sizes = {each["dfsSstFileName"]: int(each["sizeBytes"]) for each in tables["sstFiles"]}
+    except (zipfile.BadZipFile, zlib.error, KeyError, TypeError, ValueError) as error:
+        yield name, f"cannot be read: {error}"
+        return
+    for table, size in sizes.items():
+        file = f"{base}/SSTs/{table}"
+        if folder.sizes.get(file) != size:
+            yield file, f"is missing, or is not the {size} bytes that {name} says"
+
+
+def _unreadable(path: str, error: Exception) -> DataError:
+    message = f"the checkpoint {path} cannot be read"
+    return DataError(Diagnostic("unreadable-file", message, notes=(str(error),), help="look at the note"))
