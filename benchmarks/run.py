@@ -15,7 +15,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
-from benchmarks import comparison, dense, keys, spark_batch, spark_streaming, startup
+from benchmarks import comparison, dense, keys, spark_batch, spark_soak, spark_streaming, startup
 
 BENCHMARKS = {
     "dense": dense.run,
@@ -24,6 +24,7 @@ BENCHMARKS = {
     "startup": startup.run,
     "spark_batch": spark_batch.run,
     "spark_streaming": spark_streaming.run,
+    "spark_soak": spark_soak.run,
 }
 
 

@@ -187,7 +187,7 @@ class Query:
         made = self._plan_for(tuple(names))
         needed = tuple(self._needed(made, names))
         options = replace(self._options(), numbered=False)
-        given = (self.text, self._filename, strategy, output_mode, to_text(self._tree))
+        given = (self.text, self._filename, strategy, output_mode, to_text(self._tree), self._tree.name)
         return ask, Request(made, options, needed, *given)
 
     def trends(

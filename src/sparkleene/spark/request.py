@@ -31,6 +31,7 @@ class Request:
     strategy: str | None = None
     output_mode: str | None = None  # of a stream
     canonical: str = ""  # the text, however it was written
+    name: str | None = None
     wrap: Callable[[Any], Any] = lambda task: task  # what benchmarks put around tasks to time them
 
     @property

@@ -21,7 +21,7 @@ from sparkleene.spark.request import Request, col, partitions
 from sparkleene.spark.results import job_of, raised
 
 METRICS = "sparkleene"
-"""The name under which a stream's own metrics are in the progress of its query."""
+"""The name under which a stream's own metrics are in the progress of its query, before the name of ours."""
 
 PROVIDER = "spark.sql.streaming.stateStore.providerClass"
 ROCKSDB = "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"
@@ -37,7 +37,9 @@ def run(request: Request, frame: DataFrame) -> DataFrame:
     )
     left = raised(request.mapped(kept, Leave(stream), stream.schema))
     late = F.coalesce(F.sum(col(LATE)), F.lit(0)).alias("late_rows")
-    windows = left.observe(METRICS, late).where(col(LATE).isNull())
+    windows = left.observe(METRICS if request.name is None else f"{METRICS} {request.name}", late).where(
+        col(LATE).isNull()
+    )
     columns = [col(name) for name in schema.names]
     if not stream.job.partial:
         return windows.select(columns)
