@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import random
+from dataclasses import replace
+from fractions import Fraction
 from itertools import pairwise
 from typing import Any
 from unittest.mock import patch
@@ -13,11 +15,12 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from tests.conformance import strategies
-from tests.conformance.test_random import Case, Rows, check, compiled, table
+from tests.conformance.test_random import Case, Rows, check, compiled, same, table
 
 import sparkleene as sk
 from sparkleene.engine import live as module
-from sparkleene.engine import stretches
+from sparkleene.engine import run, stretches
+from sparkleene.engine.finish import finish
 from sparkleene.engine.keys import buckets
 from sparkleene.engine.live import Bucket, Live
 from sparkleene.engine.lower import lower, lowered
@@ -68,9 +71,7 @@ def streamed(query: sk.Query, rows: pa.Table, seed: int, count: int = 3) -> tupl
     flat, times = flat.take(pa.array(order)), times[order]
     keys = [live.plan.bound.keys[k].path[0] for k in live.plan.together]
     owner = buckets(flat, keys, count) if keys and flat.num_rows else np.zeros(flat.num_rows, int)
-    cuts = sorted(
-        {0, flat.num_rows, *(chance.randint(0, flat.num_rows) for _ in range(chance.randint(0, 6)))}
-    )
+    cuts = split(chance, flat.num_rows)
     kept = [Kept() for _ in range(count)]
     watermark, found = 0, []
     for begin, end in [*pairwise(cuts), (0, 0)]:
@@ -103,6 +104,11 @@ def streamed(query: sk.Query, rows: pa.Table, seed: int, count: int = 3) -> tupl
     if set(live.plan.together) <= set(live.plan.bound.group):
         assert len(windows) == len(set(windows))
     return whole.sort_by([(name, "ascending") for name in names]).to_pylist(), kept
+
+
+def split(chance: random.Random, count: int, most: int = 6) -> list[int]:
+    """Return where so many rows are cut into batches."""
+    return sorted({0, count, *(chance.randint(0, count) for _ in range(chance.randint(0, most)))})
 
 
 def later(case: Case) -> Case:
@@ -146,3 +152,146 @@ def test_streams(kind: dict[str, Any], data: st.DataObject, seed: int) -> None:
             return streamed(query, table(case), seed)[0]
 
     check(case, run)
+
+
+def early(query: sk.Query, rows: pa.Table, seed: int) -> None:
+    """Compare early values after every batch with those of a table of the rows so far."""
+    live, flat = live_of(query, rows)
+    chance = random.Random(seed)
+    order = list(range(flat.num_rows))
+    chance.shuffle(order)
+    flat = flat.take(pa.array(order, pa.int64()))
+    names = ["window_start", *live.plan.bound.group_names]
+    store, shown = Kept(), {}
+    for begin, end in pairwise(split(chance, flat.num_rows)):
+        part = flat.slice(begin, end - begin)
+        times = live.times(part)
+        bucket = Bucket.load(live, store)
+        assert not bucket.add(sealed(to_bytes(part)), part.num_rows, int(times.min()), int(times.max()))
+        for evaluated in bucket.early(part):
+            for row in finish(live.plan, *evaluated, not live.monotone).to_pylist():
+                shown[tuple(row[name] for name in names)] = row
+        bucket.save()
+        wanted = run.run(live.plan, flat.slice(0, end), live.options, 1, query.text).to_pylist()
+        there = {key: row for key, row in shown.items() if Fraction(row["n"]) != 0}
+        assert there.keys() == {tuple(row[name] for name in names) for row in wanted}
+        for row in wanted:
+            found = there[tuple(row[name] for name in names)]
+            for name, value in row.items():
+                assert same(found[name], value), f"{name}: {found} is not {row}"
+
+
+@pytest.mark.parametrize("kind", [k for k in KINDS if k != {"kinds": ("trigger",)}], ids=str)
+@given(data=st.data(), seed=st.integers(0, 2**32))
+@settings(max_examples=30)
+def test_early_values(kind: dict[str, Any], data: st.DataObject, seed: int) -> None:
+    case = later(data.draw(strategies.case(**{"kinds": TIMED[:3], **kind})))
+    query = compiled(case)
+    assume(bounded(query, table(case)))
+    early(query, table(case), seed)
+
+
+QUERY = "RETURN k, COUNT(*) PATTERN SEQ(A+, B) WHERE [k] GROUP-BY k WITHIN 100 SLIDE 20"
+
+
+def rows_of(times: Any, seed: int = 0) -> pa.Table:
+    """Return rows of A and B at some times, of a few keys."""
+    rng = np.random.default_rng(seed)
+    times = np.asarray(times)
+    return pa.table(
+        {
+            "time": times,
+            "type": rng.choice(["A", "B"], times.size),
+            "k": rng.integers(0, 5, times.size),
+            "x": rng.integers(0, 9, times.size),
+        }
+    )
+
+
+def fed(bucket: Bucket, flat: pa.Table) -> int:
+    """Give a bucket rows; return how many were late."""
+    times = bucket.live.times(flat)
+    return bucket.add(sealed(to_bytes(flat)), flat.num_rows, int(times.min()), int(times.max()))
+
+
+@pytest.mark.parametrize(
+    "text", [QUERY, QUERY.replace("[k]", "[k] AND A.x < NEXT(A).x")], ids=["folds", "rows"]
+)
+def test_the_state_does_not_grow_with_the_stream(text: str) -> None:
+    query, store, sizes, found = sk.query(text), Kept(), [], 0
+    whole = [rows_of(np.arange(5 * b, 5 * b + 10) + 1, b) for b in range(500)]
+    for b, batch in enumerate(whole):
+        live, flat = live_of(query, batch)
+        bucket = Bucket.load(live, store)
+        assert fed(bucket, flat) == 0
+        bucket.tidy()
+        for evaluated in bucket.advance(5 * b - 10):
+            found += finish(live.plan, *evaluated).num_rows
+        bucket.save()
+        sizes.append((len(store), sum(map(len, store.values())), len(store[-1])))
+    for place in range(3):
+        column = [size[place] for size in sizes]
+        assert max(column[250:]) <= 1.2 * max(column[60:250])
+    assert max(size[0] for size in sizes) < 60
+    wanted = query.run(pa.concat_tables(whole))
+    assert found == sum(end <= 5 * 499 - 10 for end in wanted.column("window_end").to_pylist())
+
+
+def test_late_rows_are_dropped_and_counted() -> None:
+    query, store = sk.query(QUERY), Kept()
+    live, flat = live_of(query, rows_of([500, 600, 700]))
+    bucket = Bucket.load(live, store)
+    assert fed(bucket, flat) == 0
+    list(bucket.advance(650))
+    bucket.save()
+    bucket = Bucket.load(live, store)
+    assert fed(bucket, live_of(query, rows_of([649, 650, 651, 10, 900]))[1]) == 3
+    assert sum(segment.rows for segment in bucket.segments) == 5
+    assert fed(bucket, live_of(query, rows_of([1, 2]))[1]) == 2
+
+
+def test_silent_substreams_are_forgotten() -> None:
+    store = Kept()
+    live, flat = live_of(sk.query(QUERY), rows_of(np.arange(1, 500)))
+    bucket = Bucket.load(live, store)
+    fed(bucket, flat)
+    assert sum(e[2].key.size for e in bucket.advance(10_000)) > 0
+    bucket.save()
+    assert set(store) == {-1} and len(store[-1]) < 200
+
+
+def test_a_backfill_reads_its_rows_once_and_keeps_those_of_open_windows() -> None:
+    store = Kept()
+    live, flat = live_of(sk.query(QUERY), rows_of(np.arange(1, 100_000)))
+    bucket = Bucket.load(live, store)
+    fed(bucket, flat)
+    windows = [finish(live.plan, *e) for e in bucket.advance(99_990)]
+    assert len(windows) == 1 and windows[0].num_rows > 4_900
+    assert sum(segment.rows for segment in bucket.segments) <= 2 * 130
+
+
+def test_a_changed_query_is_named() -> None:
+    store = Kept()
+    live, flat = live_of(sk.query(QUERY), rows_of([500]))
+    bucket = Bucket.load(live, store)
+    fed(bucket, flat)
+    bucket.save()
+    other = replace(live, identity={"query": QUERY.replace("A+", "A")})
+    with pytest.raises(sk.DataError, match=r"query-changed.*other query(.|\n)*A\+, B(.|\n)*A, B"):
+        Bucket.load(other, store)
+
+
+@pytest.mark.parametrize("which", ["head", "segment", "missing"])
+def test_damage_is_found(which: str) -> None:
+    store = Kept()
+    live, flat = live_of(sk.query(QUERY), rows_of(np.arange(500, 520)))
+    bucket = Bucket.load(live, store)
+    fed(bucket, flat)
+    bucket.save()
+    number = -1 if which == "head" else 0
+    if which == "missing":
+        del store[0]
+    else:
+        store[number] = store[number][:-3] + b"?" + store[number][-2:]
+    with pytest.raises(sk.DataError, match="damaged-state"):
+        list(Bucket.load(live, store).advance(1000))
