@@ -13,11 +13,12 @@ import sys
 import traceback
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from datetime import datetime
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.parquet as pq
 from pyspark import TaskContext
 from pyspark.sql import SparkSession
 from tests.conformance.paper_cases import CASES, PaperCase
@@ -26,6 +27,7 @@ from tests.conformance.test_papers import table
 import sparkleene as sk
 from sparkleene.spark.session import session
 from sparkleene.spark.shipping import ship
+from sparkleene.spark.streaming import PROVIDER, ROCKSDB
 from sparkleene.spark.table_function import register
 
 EVENTS = pa.table({"time": [1, 2, 3, 4, 5, 6, 7, 8], "type": list("ABAACBAB")})
@@ -92,6 +94,41 @@ def run_again(spark: SparkSession) -> Any:
     return sorted([row["user"], row["count"]] for row in sk.query(BY_USER).run(dying).collect())
 
 
+def streamed(spark: SparkSession) -> Any:
+    """Return what a streaming query says without a state store and a watermark, and with them its windows."""
+    folder = Path.cwd() / "stream"
+    folder.mkdir()
+    times = [[1, 2, 31, 33], [32, 34], [3, 33, 900]]  # the row of 3 is late
+    for number, seconds in enumerate(times):
+        moments = [datetime(2024, 1, 1, 0, second // 60, second % 60, tzinfo=UTC) for second in seconds]
+        rows = {"time": pa.array(moments, pa.timestamp("us", "UTC")), "type": [*"ABAB"][: len(seconds)]}
+        pq.write_table(pa.table(rows), folder / f"{number}.parquet")
+        os.utime(folder / f"{number}.parquet", (10**9 + number, 10**9 + number))
+    frame = spark.readStream.schema("time timestamp, type string").option("maxFilesPerTrigger", 1)
+    rows = frame.parquet(str(folder))
+    marked = rows.withWatermark("time", "5 seconds")
+    query = sk.query("RETURN COUNT(*) PATTERN SEQ(A+, B) WITHIN 10 seconds SLIDE 10 seconds")
+    found = {"no watermark": refusal(query, rows), "no store": refusal(query, marked)}
+    spark.conf.set(PROVIDER, ROCKSDB)
+    writer = query.run(marked).writeStream.format("memory").queryName("windows")
+    writer = writer.option("checkpointLocation", str(Path.cwd() / "checkpoint"))
+    running = writer.trigger(availableNow=True).start()
+    running.awaitTermination()
+    windows = spark.table("windows").toArrow().to_pylist()
+    late = sum(p["observedMetrics"]["sparkleene"]["late_rows"] for p in running.recentProgress)
+    counts = sorted([str(row["window_start"])[11:19], row["count"]] for row in windows)
+    return {**found, "windows": counts, "late": late}
+
+
+def refusal(query: sk.Query, rows: Any) -> Any:
+    """Return the code and the help of the error that a query gives."""
+    try:
+        query.run(rows)
+    except sk.SparkleeneError as error:
+        return [error.diagnostics[0].code, error.diagnostics[0].help]
+    return None
+
+
 def cases(spark: SparkSession) -> Any:
     """Return the cases of the papers whose rows are not those of the in-process engine, and how many were run."""
     chosen = CASES[:: len(CASES) // 25]
@@ -128,7 +165,7 @@ def main(address: str) -> None:
     ship(spark)
     ship(spark)  # again is allowed
     found: dict[str, Any] = {}
-    for check in CHECKS:
+    for check in [*CHECKS, *([streamed] if address.startswith("sc://") else [])]:
         try:
             found[check.__name__] = check(spark)
         except Exception:

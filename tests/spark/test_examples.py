@@ -37,6 +37,11 @@ LINES = {
         north, 09:12 to 09:42: 3 rides
         |1    |09:37:00|09:41:56|33.7 36.6 37.6 38.2                         |
         """,
+    "live": """
+        batch 0: 10000 prices, 0 late
+        95 rows of windows up to 00:00:25
+        95 rows live, 95 as a batch; 3 late prices, 3 rows differ
+        """,
     "hamlet": """
         |11:00|centre  |50316 |21.3 |4608     |18.0      |
         8,189,421 trends of pooled rides in all windows.
