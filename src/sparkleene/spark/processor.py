@@ -9,13 +9,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 from pyspark.sql.streaming.stateful_processor import StatefulProcessor, StatefulProcessorHandle
 
-from sparkleene.engine.live import Bucket, Live
-from sparkleene.engine.run import Evaluated
 from sparkleene.engine.seal import sealed, to_bytes, to_table
 from sparkleene.errors import SparkleeneError
 from sparkleene.spark.tasks import (
@@ -28,6 +26,10 @@ from sparkleene.spark.tasks import (
     labelled,
     sent,
 )
+
+if TYPE_CHECKING:  # Spark loads a processor on the driver too, which has no use for kernels
+    from sparkleene.engine.live import Bucket, Live
+    from sparkleene.engine.run import Evaluated
 
 LATE = "sparkleene late"  # the number of rows that were dropped, in a row of its own
 PARCELS = pa.schema(  # with plain names, for the state store takes no others
@@ -61,6 +63,8 @@ class Stream:
 
     def live(self) -> Live:
         """Return what the engine makes of it."""
+        from sparkleene.engine.live import Live
+
         job = self.job
         return Live(job.plan, job.options, self.rows, self.identity, cores(), job.source, job.filename)
 
@@ -138,6 +142,12 @@ class Processor(StatefulProcessor):
         """The query, as the engine sees it."""
         return self.stream.live()
 
+    def bucket(self) -> Bucket:
+        """Return the bucket whose turn it is, as it was kept."""
+        from sparkleene.engine.live import Bucket
+
+        return Bucket.load(self.live, self.kept)
+
     def init(self, handle: StatefulProcessorHandle) -> None:
         """Open the state."""
         self.handle = handle
@@ -152,7 +162,7 @@ class Processor(StatefulProcessor):
 
     def _taken(self, frames: Iterator[Any]) -> Iterator[Any]:
         new = self.kept.head() is None
-        bucket = Bucket.load(self.live, self.kept)
+        bucket = self.bucket()
         late, there = 0, bucket.next
         for frame in frames:
             for count, first, last, kept, error in zip(
@@ -182,7 +192,7 @@ class Processor(StatefulProcessor):
         """Let the watermark pass; the next timer is for its next step."""
         watermark = timerValues.getCurrentWatermarkInMs()
         try:
-            bucket = Bucket.load(self.live, self.kept)
+            bucket = self.bucket()
             for evaluated in bucket.advance(self.live.clock(watermark)):
                 if not self.stream.update:
                     yield from self._shaped(self.stream.written(evaluated, False))
