@@ -501,6 +501,11 @@ def test_logs_that_went_back_are_seen(halfway: Halfway) -> None:
     assert found is not None and "begin again" in found
     deleted(job.checkpoint / "metadata")
     assert complaint(job.checkpoint)
+    deleted(job.checkpoint / "commits")
+    deleted(job.checkpoint / "state")
+    assert complaint(job.checkpoint)
+    deleted(job.checkpoint / "sources" / "0" / "1")  # now it is as if the first batch had not begun
+    assert complaint(job.checkpoint) is None
 
 
 def test_watermarks_that_differ_are_seen(halfway: Halfway) -> None:

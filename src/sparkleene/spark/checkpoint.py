@@ -31,6 +31,7 @@ from sparkleene.errors import DataError, Diagnostic
 
 Finding = tuple[str, str]  # the file, and what is wrong with it
 
+OTHER = "is not what was written: its checksum is another"
 LZ4 = b"LZ4Block"
 LZ4_HEADER = 21  # bytes; the last block is a header alone
 
@@ -40,9 +41,11 @@ def check(path: str | os.PathLike[str]) -> None:
 
     Call it before `writeStream ... .start()`, while no query runs from the checkpoint. It sees logs, state and
     source logs that are missing, empty, cut off, not of the same batch, or unlike their checksum where there is one
-    beside them. It cannot see that the whole folder was deleted, that a whole checkpoint is an older copy than the
-    sink, or a change in the bytes of state that has no checksum beside it: Spark and the query see most of those as
-    they read the state. It reads the logs, snapshots and changes that a restart reads, and no table of RocksDB.
+    beside them. It reads what a restart reads, but for the tables of RocksDB.
+
+    It cannot see that the whole folder was deleted, or is an older copy than the sink; that state was put in the
+    place of other state; or, where files have no checksum beside them, as in object stores, that a watermark or a
+    file's name in the logs was changed. Other bytes in state are seen by Spark and the query as they read it.
 
     Args:
         path: a local path, or a URI that pyarrow can read.
@@ -134,6 +137,9 @@ def _findings(folder: Folder) -> Iterator[Finding]:
         for name in ("commits", "state"):
             if folder.inside(name) or folder.folders(name):
                 yield "offsets", f"is empty, and {name} is not: the query would begin again"
+        for source in folder.folders("sources"):  # one entry may be written before the first offsets
+            if len(folder.inside(f"sources/{source}")) > 1:
+                yield "offsets", f"is empty, and sources/{source} is not: the query would begin again"
         return
     if "metadata" not in folder.names:
         yield "metadata", "is missing"
@@ -167,7 +173,7 @@ def _json(folder: Folder, name: str, content: bytes, keys: tuple[str, ...]) -> I
     if not isinstance(found, dict) or not set(keys) <= set(found):
         yield name, f"has no {' and no '.join(keys)}"
     elif folder.differs(name, content):
-        yield name, "is not what was written: its checksum is another"
+        yield name, OTHER
 
 
 def _lines(content: bytes) -> list[Any]:
@@ -192,7 +198,7 @@ def _log(folder: Folder, name: str, first: str, logs: dict[str, list[Any]]) -> I
         return
     logs[name] = found
     if folder.differs(name, content):
-        yield name, "is not what was written: its checksum is another"
+        yield name, OTHER
 
 
 def _watermarks(logs: dict[str, list[Any]], last: int) -> Iterator[Finding]:
@@ -226,7 +232,7 @@ def _sources(folder: Folder, file: str, offsets: list[Any]) -> Iterator[Finding]
                 yield there[name], f"cannot be read: {error}"
                 continue
             if folder.differs(there[name], content):
-                yield there[name], "is not what was written: its checksum is another"
+                yield there[name], OTHER
 
 
 # ---- state
@@ -239,51 +245,50 @@ def _state(folder: Folder, last: int, version: int) -> Iterator[Finding]:
         yield "state", "is missing"
     for operator in operators:
         base = f"state/{operator}"
-        count = 0
-        for name in _operator_files(folder, base):
-            if name not in folder.names:
-                if version:
-                    yield name, "is missing"
-                continue
+        stores = [("default", 0)]
+        name = _described(folder, base)
+        if name in folder.names:
             content = folder.read(name)
             try:
-                count = max(count, *_partitions(content))
+                [found] = _lines(content)
+                stores = [
+                    (store["storeName"], int(store["numPartitions"])) for store in found["stateStoreInfo"]
+                ]
+                paths = [
+                    path for each in found["stateStoreInfo"] for path in each.get("stateSchemaFilePaths", ())
+                ]
             except (KeyError, TypeError, ValueError) as error:
                 yield name, f"cannot be read: {error}"
-                continue
-            if folder.differs(name, content):
-                yield name, "is not what was written: its checksum is another"
-            for schema in _schemas(content):
-                file = f"{base}/{schema}"
-                if file not in folder.names or not folder.sizes[file]:
-                    yield file, "is missing or empty"
-                elif folder.differs(file, folder.read(file)):
-                    yield file, "is not what was written: its checksum is another"
-        there = {name for name in folder.folders(base) if name.isdecimal()}
-        for partition in sorted(there | {str(number) for number in range(count)}, key=int):
-            yield from _partition(folder, f"{base}/{partition}", last, version)
+            else:
+                yield from _schemas(folder, base, paths)
+                if folder.differs(name, content):
+                    yield name, OTHER
+        elif version:
+            yield name, "is missing"
+        for store, count in stores:
+            there = {name for name in folder.folders(base) if name.isdecimal()}
+            for partition in sorted(there | {str(number) for number in range(count)}, key=int):
+                inner = f"{base}/{partition}" if store == "default" else f"{base}/{partition}/{store}"
+                yield from _partition(folder, inner, last, version)
 
 
-def _operator_files(folder: Folder, base: str) -> list[str]:
-    """Return the files that describe an operator; the name of the first if there is none."""
-    found = [
-        f"{base}/_metadata/v2/{name}" for name in folder.inside(f"{base}/_metadata/v2") if name.isdecimal()
-    ]
-    found += [name for short, name in folder.inside(f"{base}/_metadata").items() if short == "metadata"]
-    return found or [f"{base}/_metadata/v2/0"]
+def _described(folder: Folder, base: str) -> str:
+    """Return the file that describes an operator: every start writes one, and the last of them counts."""
+    if f"{base}/_metadata/metadata" in folder.names:
+        return f"{base}/_metadata/metadata"
+    return f"{base}/_metadata/v2/{max(folder.numbers(f'{base}/_metadata/v2'), default=0)}"
 
 
-def _partitions(content: bytes) -> list[int]:
-    """Return how many partitions the stores of an operator have."""
-    [operator] = _lines(content)
-    return [int(store["numPartitions"]) for store in operator["stateStoreInfo"]]
-
-
-def _schemas(content: bytes) -> list[str]:
-    """Return the files of the state's schemas, within the operator's folder."""
-    [operator] = _lines(content)
-    paths = [path for store in operator["stateStoreInfo"] for path in store.get("stateSchemaFilePaths", ())]
-    return [path[path.rindex("_stateSchema/") :] for path in paths if "_stateSchema/" in path]
+def _schemas(folder: Folder, base: str, paths: list[str]) -> Iterator[Finding]:
+    """Look at the schemas of an operator's state, wherever the checkpoint was when they were written."""
+    for path in paths:
+        if "_stateSchema/" not in path:
+            continue
+        file = f"{base}/{path[path.rindex('_stateSchema/') :]}"
+        if not folder.sizes.get(file):
+            yield file, "is missing or empty"
+        elif folder.differs(file, folder.read(file)):
+            yield file, OTHER
 
 
 def _partition(folder: Folder, base: str, last: int, version: int) -> Iterator[Finding]:
@@ -312,7 +317,7 @@ def _partition(folder: Folder, base: str, last: int, version: int) -> Iterator[F
         if not content or cut:
             yield name, "is cut off"
         elif number <= version and folder.differs(name, content):
-            yield name, "is not what was written: its checksum is another"
+            yield name, OTHER
     for name in zips.get(first, ()):
         yield from _snapshot(folder, base, name)
 
