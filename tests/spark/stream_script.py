@@ -28,10 +28,11 @@ SETTINGS = {
 
 
 def run(spark: SparkSession, job: dict[str, Any]) -> str | None:
-    """Run a query over the files of a folder, one in each batch, and return the error that ended it."""
+    """Run a query over the files of a folder, some in each batch, and return the error that ended it."""
     for name, value in job.get("conf", {}).items():
         spark.conf.set(name, value)
-    rows = spark.readStream.schema(COLUMNS).option("maxFilesPerTrigger", 1).parquet(job["rows"])
+    files = job.get("files", 1)
+    rows = spark.readStream.schema(COLUMNS).option("maxFilesPerTrigger", files).parquet(job["rows"])
     found = sk.query(job["query"]).run(rows.withWatermark("time", "10 seconds"))
     write = found.writeStream.format("parquet").option("checkpointLocation", job["checkpoint"])
     try:

@@ -111,6 +111,7 @@ class Job:
     rows: Path
     query: str
     conf: dict[str, str] = field(default_factory=dict)
+    at_once: int = 1  # how many files make a batch
 
     @property
     def checkpoint(self) -> Path:
@@ -122,7 +123,8 @@ class Job:
 
     def as_json(self) -> str:
         paths = {"rows": self.rows, "checkpoint": self.checkpoint, "sink": self.sink}
-        return json.dumps({"query": self.query, "conf": self.conf, **{k: str(v) for k, v in paths.items()}})
+        given = {"query": self.query, "conf": self.conf, "files": self.at_once}
+        return json.dumps({**given, **{name: str(path) for name, path in paths.items()}})
 
     def files(self) -> int:
         """Return how many files there are, finished or not."""
@@ -271,12 +273,13 @@ def test_killed_drivers(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize("at_once", [1, 3])
 @pytest.mark.parametrize("name", QUERIES)
-def test_many_killed_drivers(tmp_path: Path, name: str) -> None:
+def test_many_killed_drivers(tmp_path: Path, name: str, at_once: int) -> None:
     seed = random.randrange(1 << 32)
     print(f"seed {seed}")
     chance = random.Random(seed)
-    table = write_rows(tmp_path / "rows", 8, seed)
+    table = write_rows(tmp_path / "rows", 8 * at_once, seed)
     query = QUERIES[name]
     clean = Job(tmp_path / "clean", tmp_path / "rows", query)
     with driver(tmp_path / "logs") as started:
@@ -285,7 +288,7 @@ def test_many_killed_drivers(tmp_path: Path, name: str) -> None:
     assert written(clean.sink) == expected
     found: list[str] = []
     for number in range(100):
-        job = Job(tmp_path / f"job-{number}", tmp_path / "rows", query)
+        job = Job(tmp_path / f"job-{number}", tmp_path / "rows", query, at_once=at_once)
         found += survive(job, 8, chance)
         assert written(job.sink) == expected, (number, found)
         if len(found) >= 8 and found.count("in a batch") >= 3:
