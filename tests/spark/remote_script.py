@@ -76,7 +76,7 @@ def one_session(spark: SparkSession) -> Any:
 def in_task(spark: SparkSession) -> Any:
     """Return what a task finds that runs the engine itself."""
     events = spark.createDataFrame(EVENTS).coalesce(1)
-    return events.mapInArrow(evaluate, "count double, package string, kernels string").first().asDict()
+    return events.mapInArrow(evaluate, "count double, package string, kernels string").collect()[0].asDict()
 
 
 def in_sql(spark: SparkSession) -> Any:
@@ -104,18 +104,19 @@ def streamed(spark: SparkSession) -> Any:
         rows = {"time": pa.array(moments, pa.timestamp("us", "UTC")), "type": [*"ABAB"][: len(seconds)]}
         pq.write_table(pa.table(rows), folder / f"{number}.parquet")
         os.utime(folder / f"{number}.parquet", (10**9 + number, 10**9 + number))
-    frame = spark.readStream.schema("time timestamp, type string").option("maxFilesPerTrigger", 1)
-    rows = frame.parquet(str(folder))
-    marked = rows.withWatermark("time", "5 seconds")
+    reader = spark.readStream.schema("time timestamp, type string").option("maxFilesPerTrigger", 1)
+    frame = reader.parquet(str(folder))
+    marked = frame.withWatermark("time", "5 seconds")
     query = sk.query("RETURN COUNT(*) PATTERN SEQ(A+, B) WITHIN 10 seconds SLIDE 10 seconds")
-    found = {"no watermark": refusal(query, rows), "no store": refusal(query, marked)}
+    found = {"no watermark": refusal(query, frame), "no store": refusal(query, marked)}
     spark.conf.set(PROVIDER, ROCKSDB)
     writer = query.run(marked).writeStream.format("memory").queryName("windows")
     writer = writer.option("checkpointLocation", str(Path.cwd() / "checkpoint"))
     running = writer.trigger(availableNow=True).start()
     running.awaitTermination()
     windows = spark.table("windows").toArrow().to_pylist()
-    late = sum(p["observedMetrics"]["sparkleene"]["late_rows"] for p in running.recentProgress)
+    # Connect gives the values of metrics and their schema, and not a value by name.
+    late = sum(p["observedMetrics"]["sparkleene"]["values"][0] for p in running.recentProgress)
     counts = sorted([str(row["window_start"])[11:19], row["count"]] for row in windows)
     return {**found, "windows": counts, "late": late}
 

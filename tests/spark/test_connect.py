@@ -39,11 +39,12 @@ def test_cases_of_the_papers(on_connect: dict[str, Any]) -> None:
 
 def test_a_stream(on_connect: dict[str, Any]) -> None:
     found = on_connect["streamed"]
+    assert "error" not in found, found["error"]
     assert found["no watermark"] == [
         "no-watermark",
         'add one before the query: df.withWatermark("time", "10 minutes")',
     ]
     assert found["no store"][0] == "wrong-state-store"
     assert found["no store"][1].startswith('spark.conf.set("spark.sql.streaming.stateStore.providerClass", ')
-    assert found["windows"] == [["00:00:00", 1], ["00:00:30", 4]]
+    assert found["windows"] == [["00:00:00", 1], ["00:00:30", 9]]
     assert found["late"] == 1
