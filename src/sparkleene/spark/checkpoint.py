@@ -1,7 +1,7 @@
 """Whether the checkpoint of a stream is whole, before a query goes on from it.
 
-Spark compares little of what it reads when a query starts: with a digit of a watermark changed, or the last entry of
-a source's log gone, it goes on and the rows are others. What is known here of the folders of a checkpoint:
+Spark compares little of what it reads when a query starts: with a digit of a watermark changed, or the last entry
+of a source's log gone, it goes on and the rows are others. What is known here of the folders of a checkpoint:
 
 - `metadata`: the id of the query
 - `offsets/N`, `commits/N`: written before and after batch N; of the last two batches both are needed
