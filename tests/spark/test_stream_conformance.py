@@ -318,7 +318,7 @@ def test_workers(kind: dict[str, Any], data: st.DataObject, seed: int) -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", KINDS, ids=str)
 @given(data=st.data(), seed=st.integers(0, 2**32))
-@settings(max_examples=300, suppress_health_check=ONLY_NEW)
+@settings(max_examples=150, suppress_health_check=ONLY_NEW)
 def test_many_workers(kind: dict[str, Any], data: st.DataObject, seed: int) -> None:
     check_workers(data.draw(given_streams(**kind)), seed)
 
@@ -466,7 +466,7 @@ def test_updates(spark: SparkSession, tmp_path: Path) -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", KINDS, ids=str)
 def test_many_streams(spark: SparkSession, tmp_path: Path, kind: dict[str, Any]) -> None:
-    for number, case in enumerate(chosen(random.randrange(2**32), 6, 8, **kind)):
+    for number, case in enumerate(chosen(random.randrange(2**32), 3, 8, **kind)):
         (tmp_path / str(number)).mkdir()
         check_spark(spark, case, tmp_path / str(number))
         if "SLIDE" in case.case.text:

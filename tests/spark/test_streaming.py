@@ -534,10 +534,10 @@ def test_partitions(source: Source, tmp_path: Path, parts: str) -> None:
 
 @pytest.mark.slow
 def test_many_small_batches(source: Source, tmp_path: Path) -> None:
-    source.add(*(events(f"a{t} b{t + 1} a{t + 1}", t % 3) for t in range(300)), END)
+    source.add(*(events(f"a{t} b{t + 1} a{t + 1}", t % 3) for t in range(120)), END)
     query = sk.query("RETURN COUNT(*) PATTERN SEQ(A+, B) WHERE [k] WITHIN 40 seconds SLIDE 10 seconds")
     with settings(source.spark, **{"shuffle.partitions": "2"}):
         found = Ended(query.run(source.marked("3 seconds")), tmp_path)
     assert plain(found.rows) == plain(source.expected(query))
     sizes = [p["stateOperators"][0]["numRowsTotal"] for p in found.progress]
-    assert max(sizes[100:]) <= max(sizes[:100]) + 2 < 80
+    assert max(sizes[60:]) <= max(sizes[:60]) + 2 < 80
