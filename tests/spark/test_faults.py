@@ -180,7 +180,11 @@ class Driver:
                 return False
             assert self.process.poll() is None, self.err.read_text()
             time.sleep(0.01)
-        raise AssertionError(f"no answer within {seconds} s\n{self.err.read_text()}")
+        for pid, (_, command) in self.processes().items():
+            if command.partition(" ")[0].endswith("java"):
+                os.kill(pid, signal.SIGQUIT)  # prints what its threads do
+        time.sleep(3)
+        raise AssertionError(f"no answer within {seconds} s\n{self.out.read_text()}\n{self.err.read_text()}")
 
     def run(self, job: Job) -> str | None:
         """Run a job to its end and return its error."""
@@ -240,7 +244,7 @@ def killed(job: Job, logs: Path, chance: random.Random) -> str:
         started.kill()
     begun, ended = job.batches()
     if begun < 0:  # Spark refuses a checkpoint without a batch, unless it is empty
-        assert not (job.sink / "_spark_metadata").exists()
+        assert not listed(job.sink, Path("/"))
         shutil.rmtree(job.checkpoint, ignore_errors=True)
         return "before the first batch"
     check_checkpoint(job.checkpoint)
