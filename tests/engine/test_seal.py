@@ -17,7 +17,7 @@ from sparkleene.errors import DataError, Diagnostic
 
 QUERY = "RETURN user, COUNT(*) PATTERN SEQ(A+, B) WHERE [user] GROUP-BY user WITHIN 10 SLIDE 5"
 ROWS = pa.table({"time": [11, 12, 13, 14], "type": list("AABA"), "user": list("xyxx")})
-PARTITIONS = "number of buckets (spark.sql.shuffle.partitions)"
+PARTITIONS = "number of buckets"
 
 
 def refused(call: Callable[[], object]) -> Diagnostic:
@@ -131,7 +131,7 @@ def test_another_query() -> None:
     other = QUERY.replace("A+", "A")
     found = refused(lambda: Bucket.load(replace(live, identity=live.identity | {"query": other}), store))
     assert found.code == "query-changed"
-    assert found.message == "the checkpoint was written by a query with other query"
+    assert found.message == "the checkpoint was written with another query"
     assert found.notes == (f"query was: {QUERY}\nand is now: {other}",)
     assert found.help is not None and "new checkpoint" in found.help
 
@@ -140,5 +140,13 @@ def test_another_number_of_partitions() -> None:
     live, store = kept()
     found = refused(lambda: Bucket.load(replace(live, identity=live.identity | {PARTITIONS: "8"}), store))
     assert found.code == "query-changed"
-    assert "spark.sql.shuffle.partitions" in found.message
+    assert "another number of buckets" in found.message
     assert found.notes == (f"{PARTITIONS} was: 4\nand is now: 8",)
+
+
+def test_a_segment_in_the_place_of_another() -> None:
+    live, store = kept()
+    bucket = Bucket.load(live, store)
+    one = next(iter(number for number in store if number >= 0))
+    store[one] = sealed(bytes(opened(store[one]))[:-1] + b"?")
+    assert refused(lambda: bucket.read(bucket.segments[0])).code == "damaged-state"

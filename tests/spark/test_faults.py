@@ -549,10 +549,7 @@ def test_another_query_from_a_checkpoint(halfway: Halfway) -> None:
 
 def test_other_partitions_from_a_checkpoint(halfway: Halfway) -> None:
     job = halfway.again()
-    partitions = "spark.sql.shuffle.partitions"
-    error = halfway.driver.run(replace(job, conf={partitions: "3"}))
-    assert error is not None and "error[query-changed]" in error and partitions in error
-    assert halfway.driver.run(replace(job, conf={partitions: "2"})) is None
+    assert halfway.driver.run(replace(job, conf={"spark.sql.shuffle.partitions": "3"})) is None
     assert written(job.sink) == halfway.expected
 
 

@@ -41,10 +41,10 @@ from sparkleene.language.bind import bind
 from sparkleene.language.parser import parse
 from sparkleene.reference import evaluate
 from sparkleene.spark import tasks
-from sparkleene.spark.processor import LATE, PARCELS, Enter, Leave, Processor, Stream
+from sparkleene.spark.carrier import carried
+from sparkleene.spark.processor import LATE, PARCELS, Enter, Leave, Processor, Stream, homes_of
 from sparkleene.spark.request import Request
 from sparkleene.spark.results import job_of
-from sparkleene.spark.streaming import homes_of
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -235,6 +235,17 @@ class Clock:
         return self.watermark
 
 
+@dataclass(frozen=True)
+class Spread(Stream):
+    """A stream whose number of buckets no Spark says."""
+
+    count: int
+
+    @property
+    def buckets(self) -> int:
+        return self.count if self.keys else 1
+
+
 def stream_of(query: sk.Query, rows: pa.Schema, buckets: int, update: bool) -> tuple[Stream, Any, pa.Schema]:
     """Return what workers are sent, a function from rows of a stream to those they are given, and the result."""
     plan, options = query._plan_for(tuple(rows.names)), replace(query._options(), numbered=False)
@@ -252,8 +263,7 @@ def stream_of(query: sk.Query, rows: pa.Schema, buckets: int, update: bool) -> t
     request = Request(plan, options, (), query.text, "query")
     job = job_of(request, low, schema, parts=not set(together) <= group)
     keys = tuple(low.plan.bound.keys[k].path[0] for k in together)
-    homes = homes_of(buckets) if keys else (0,)
-    return Stream(job, flat(rows.empty_table()).schema, keys, homes, {}, update), flat, schema
+    return Spread(job, flat(rows.empty_table()).schema, keys, {}, update, buckets), flat, schema
 
 
 def in_workers(
@@ -261,10 +271,10 @@ def in_workers(
 ) -> Iterator[Rows]:
     """Yield what comes out after each batch, the last of which has no rows."""
     stream, flat, schema = stream_of(query, batches[0].schema, buckets, update)
-    handles: dict[int, Handle] = {home: Handle() for home in stream.homes}
+    handles: dict[int, Handle] = {home: Handle() for home in homes_of(stream.buckets)}
     watermark = most = 0
     for batch in [*batches, batches[0].slice(0, 0)]:
-        processor = pickle.loads(pickle.dumps(Processor(stream)))
+        processors = {home: pickle.loads(pickle.dumps(carried(Processor(stream)))) for home in handles}
         sent = []
         rows = flat(batch)
         cut = rows.num_rows // 3
@@ -272,15 +282,16 @@ def in_workers(
         packs = [pack for part in parts for pack in Enter(stream)(part.to_batches())]
         parcels = pa.Table.from_batches(packs, PARCELS)
         for home, handle in handles.items():
-            processor.init(handle)
+            processors[home].init(handle)
             mine = parcels.filter(pc.equal(parcels["bucket"], home))
             if mine.num_rows:
-                sent += list(processor.handleInputRows((home,), iter([mine.to_pandas()]), Clock(watermark)))
+                sent += list(
+                    processors[home].handleInputRows((home,), iter([mine.to_pandas()]), Clock(watermark))
+                )
         for home, handle in handles.items():
-            processor.init(handle)
             if expired := {timer for timer in handle.timers if timer <= watermark}:
                 handle.timers -= expired
-                sent += list(processor.handleExpiredTimer((home,), Clock(watermark), None))
+                sent += list(processors[home].handleExpiredTimer((home,), Clock(watermark), None))
         out = [pa.RecordBatch.from_pandas(frame, pa.schema([("kept", pa.binary())])) for frame in sent]
         found = pa.Table.from_batches(Leave(stream)(out), stream.schema)
         assert found[tasks.ERROR].null_count == found.num_rows, found[tasks.ERROR].to_pylist()

@@ -191,7 +191,6 @@ def test_a_watermark_on_another_column(bare: DataFrame) -> None:
         sk.query(TEXT).run(lost)
 
 
-@pytest.mark.xfail(reason="the name in the line to add is not quoted", strict=True)
 def test_the_line_to_add_for_an_odd_name(bare: DataFrame) -> None:
     frame = bare.withColumn("the `time", F.col("time"))
     _, _, help = refused(sk.DataError, lambda: sk.query(TEXT, time="the `time").run(frame))
@@ -356,7 +355,6 @@ def test_a_window_that_ends_at_the_watermark_is_over(source: Source, tmp_path: P
     assert counts(found.rows) == [(-5, 1), (0, 1)]
 
 
-@pytest.mark.xfail(reason="Spark leaves out rows before the watermark sees them", strict=True)
 def test_rows_that_a_query_leaves_out_move_the_watermark(source: Source, tmp_path: Path) -> None:
     source.add(events("a1 b2"), events("z100"))
     found = Ended(sk.query(TEXT).run(source.marked()), tmp_path)
@@ -364,13 +362,9 @@ def test_rows_that_a_query_leaves_out_move_the_watermark(source: Source, tmp_pat
 
 
 @pytest.mark.slow
-@pytest.mark.xfail(reason="a bucket without rows yet does not know the watermark", strict=True)
 def test_the_first_rows_may_be_late(source: Source, tmp_path: Path) -> None:
     source.add(events("z100"), events("z101"), events("a1 b2"), events("a201 b202"), END)
-    rows = source.marked().observe(
-        "all", F.count(F.lit(1)).alias("rows")
-    )  # so that all rows move the watermark
-    found = Ended(sk.query(TEXT).run(rows), tmp_path)
+    found = Ended(sk.query(TEXT).run(source.marked()), tmp_path)
     assert counts(found.rows) == [(195, 1), (200, 1)]
     assert sum(found.late()) == 2
 

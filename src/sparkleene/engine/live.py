@@ -27,7 +27,7 @@ from sparkleene.engine.compose import combines, compose, stretches
 from sparkleene.engine.fields import Place, decoded
 from sparkleene.engine.options import Options
 from sparkleene.engine.run import Evaluated
-from sparkleene.engine.seal import AGAIN, damaged, opened, sealed, to_bytes, to_table
+from sparkleene.engine.seal import AGAIN, checksum, damaged, opened, sealed, to_bytes, to_table
 from sparkleene.engine.windows import Grid
 from sparkleene.errors import DataError, Diagnostic
 from sparkleene.plan.plan import Plan
@@ -68,6 +68,7 @@ class Segment(NamedTuple):
     rows: int
     first: int  # the least and greatest time, by the clock of the windows
     last: int
+    sum: int  # the checksum of its blob, so that no other is taken for it
 
 
 @dataclass(frozen=True)
@@ -262,7 +263,7 @@ class Bucket:
 
     def _put(self, kind: str, kept: bytes, rows: int, first: int, last: int) -> None:
         self.store.set_blob(self.next, kept)
-        self.segments.append(Segment(self.next, kind, rows, first, last))
+        self.segments.append(Segment(self.next, kind, rows, first, last, checksum(kept)))
         self.next += 1
 
     def _write(self, kind: str, table: pa.Table, times: Array, ends: Array | None = None) -> None:
@@ -276,6 +277,8 @@ class Bucket:
         kept = self.store.blob(segment.number)
         if kept is None:
             raise damaged(f"segment {segment.number} is missing")
+        if checksum(kept) != segment.sum:
+            raise damaged(f"segment {segment.number} is not the one that the head names")
         table = to_table(opened(kept))
         if table.num_rows != segment.rows:
             raise damaged(f"segment {segment.number} has {table.num_rows} rows, not {segment.rows}")
@@ -345,7 +348,7 @@ def _compare(then: dict[str, str], now: dict[str, str]) -> None:
     changed = [name for name in now if then.get(name) != now[name]]
     if changed:
         notes = tuple(f"{name} was: {then.get(name)}\nand is now: {now[name]}" for name in changed)
-        message = f"the checkpoint was written by a query with other {', '.join(changed)}"
+        message = f"the checkpoint was written with another {', another '.join(changed)}"
         help = f"go on with what it was written by, or {AGAIN}"
         raise DataError(Diagnostic("query-changed", message, notes=notes, help=help))
 

@@ -38,6 +38,11 @@ def opened(kept: bytes) -> memoryview:
     return view[8:]
 
 
+def checksum(kept: bytes) -> int:
+    """Return the checksum that sealed bytes carry."""
+    return int.from_bytes(kept[4:8], "little")
+
+
 def damaged(why: str) -> DataError:
     """Return the error for state that cannot be read."""
     help = f"bring the checkpoint back from a copy, or {AGAIN}"

@@ -99,10 +99,21 @@ def relevant(request: Request, frame: DataFrame) -> DataFrame:
     bound = bare(plan.bound) if needs_types(plan) else plan.bound
     if not plan.every_row:
         wanted = sql.superset(bound, frame.schema, options.type, request.place, zone(frame.sparkSession))
-        frame = frame if wanted is None else frame.where(wanted)
+        frame = frame if wanted is None else _where(request, frame, wanted)
     for k in plan.universal:
-        frame = frame.where(sql.column(plan.bound.keys[k].path).isNotNull())
+        frame = _where(request, frame, sql.column(plan.bound.keys[k].path).isNotNull())
     return frame
+
+
+def _where(request: Request, frame: DataFrame, condition: Column) -> DataFrame:
+    """Keep the rows that fulfil a condition.
+
+    Spark would push it below the watermark of a stream, which the rows that are left out could then not move. It
+    does not push what depends on the time.
+    """
+    return frame.where(
+        condition | sql.column((request.options.time,)).isNull() if frame.isStreaming else condition
+    )
 
 
 def project(request: Request, low: Lowered, frame: DataFrame, masks: dict[str, Column]) -> DataFrame:
@@ -121,7 +132,8 @@ def project(request: Request, low: Lowered, frame: DataFrame, masks: dict[str, C
             columns.append(value[0].alias(name))
     rows = frame.select(*columns, *(mask.alias(name) for name, mask in masks.items()))
     if masks and not low.plan.every_row:
-        rows = rows.where(col(low.options.masks[-1]) != 0)
+        named = replace(request, options=low.options)
+        rows = _where(named, rows, col(low.options.masks[-1]) != 0)
     return rows
 
 

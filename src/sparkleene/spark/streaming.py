@@ -16,8 +16,9 @@ from sparkleene.engine.run import clocked
 from sparkleene.language.ast import NOWHERE
 from sparkleene.plan.text import term_to_text
 from sparkleene.spark import batch, tasks
+from sparkleene.spark.carrier import carried
 from sparkleene.spark.processor import LATE, PARCELS, RESULTS, Enter, Leave, Processor, Stream
-from sparkleene.spark.request import Request, col, partitions
+from sparkleene.spark.request import Request, col, partitions, quoted
 from sparkleene.spark.results import job_of, raised
 
 METRICS = "sparkleene"
@@ -33,7 +34,7 @@ def run(request: Request, frame: DataFrame) -> DataFrame:
     stream, rows, schema = planned(request, frame)
     entered = request.mapped(rows, Enter(stream), PARCELS)
     kept = entered.groupBy("bucket").transformWithStateInPandas(
-        Processor(stream), RESULTS, "update" if stream.update else "append", "EventTime"
+        carried(Processor(stream)), RESULTS, "update" if stream.update else "append", "EventTime"
     )
     left = raised(request.mapped(kept, Leave(stream), stream.schema))
     late = F.coalesce(F.sum(col(LATE)), F.lit(0)).alias("late_rows")
@@ -66,7 +67,6 @@ def planned(request: Request, frame: DataFrame) -> tuple[Stream, DataFrame, pa.S
         together = tuple(k for k in together if k in low.plan.bound.group)
     job = job_of(request, low, schema, parts=not set(together) <= set(low.plan.bound.group))
     keys = tuple(low.plan.bound.keys[k].path[0] for k in together)
-    homes = homes_of(partitions(spark)) if keys else (0,)
     options = replace(request.options, numbered=True)
     types = [f"{name} AS {term_to_text(term)}" for name, term in request.plan.bound.types or ()]
     identity = {
@@ -74,9 +74,8 @@ def planned(request: Request, frame: DataFrame) -> tuple[Stream, DataFrame, pa.S
         "options": str(options),
         "columns": ", ".join(f"{field.name}: {field.type}" for field in flat),
         "output mode": mode,
-        "number of buckets (spark.sql.shuffle.partitions)": str(len(homes)),
     }
-    return Stream(job, flat, keys, homes, identity, update), rows, schema
+    return Stream(job, flat, keys, identity, update), rows, schema
 
 
 def explained(request: Request, frame: DataFrame) -> Iterator[tuple[str, str]]:
@@ -84,7 +83,7 @@ def explained(request: Request, frame: DataFrame) -> Iterator[tuple[str, str]]:
     stream, _, _ = planned(request, frame)
     live = stream.live()
     some = (
-        f"{len(stream.homes)} buckets, by {', '.join(stream.keys)}"
+        f"{partitions(frame.sparkSession)} buckets, by {', '.join(stream.keys)}"
         if stream.keys
         else "one bucket: there is no key"
     )
@@ -106,33 +105,6 @@ def explained(request: Request, frame: DataFrame) -> Iterator[tuple[str, str]]:
     )
 
 
-def homes_of(count: int) -> tuple[int, ...]:
-    """Return numbers that Spark's hash brings to different ones of so many partitions, one for each.
-
-    >>> homes_of(4)
-    (12, 6, 2, 0)
-    """
-    found: dict[int, int] = {}
-    number = 0
-    while len(found) < count:
-        found.setdefault(_hash(number) % count, number)
-        number += 1
-    return tuple(found[place] for place in range(count))
-
-
-def _hash(number: int) -> int:
-    """Return Spark's hash of an integer: Murmur3 of its four bytes, with the seed 42."""
-    with np.errstate(over="ignore"):
-        mix = np.uint32(number) * np.uint32(0xCC9E2D51)
-        mix = ((mix << np.uint32(15)) | (mix >> np.uint32(17))) * np.uint32(0x1B873593)
-        mix ^= np.uint32(42)
-        mix = ((mix << np.uint32(13)) | (mix >> np.uint32(19))) * np.uint32(5) + np.uint32(0xE6546B64)
-        mix ^= np.uint32(4)
-        mix = (mix ^ (mix >> np.uint32(16))) * np.uint32(0x85EBCA6B)
-        mix = (mix ^ (mix >> np.uint32(13))) * np.uint32(0xC2B2AE35)
-        return int((mix ^ (mix >> np.uint32(16))).view(np.int32))
-
-
 # ---- what a stream cannot be asked
 
 
@@ -149,7 +121,8 @@ def _check_stream(request: Request, frame: DataFrame, mode: str) -> None:
     if time not in marked:
         notes = [f"there is one on '{name}', and the query's time is '{time}'" for name in marked]
         message = f"the stream has no watermark on '{time}', so no window would ever end"
-        help = f'add one before the query: df.withWatermark("{time}", "10 minutes")'
+        name = time if time.isidentifier() else quoted(time)
+        help = f'add one before the query: df.withWatermark("{name}", "10 minutes")'
         raise place.error("no-watermark", message, help=help, notes=notes)
 
 

@@ -1,0 +1,56 @@
+"""The processor that Spark is given: a shell that opens the state, and carries what does the work as bytes.
+
+Spark loads a processor on the driver as well, to see what state it has. On Spark Connect this is a process of the
+server that does not see shipped packages; so this module is pickled by value and imports nothing of ours, and the
+bytes are opened where rows are.
+"""
+
+from __future__ import annotations
+
+import pickle
+import sys
+from collections.abc import Iterator
+from typing import Any
+
+from pyspark import cloudpickle
+from pyspark.sql.streaming.stateful_processor import StatefulProcessor
+
+
+class Carrier(StatefulProcessor):
+    """Opens a bucket's state: a value for its head, and a map of its segments."""
+
+    def __init__(self, inside: bytes) -> None:
+        """Take a pickled processor."""
+        self.inside = inside
+        self.processor: Any = None
+
+    def init(self, handle: Any) -> None:
+        """Open the state."""
+        self.opened = (
+            handle,
+            handle.getValueState("head", "kept binary"),
+            handle.getMapState("segments", "number bigint", "kept binary"),
+        )
+
+    def _processor(self) -> Any:
+        if self.processor is None:
+            self.processor = pickle.loads(self.inside)
+            self.processor.open(*self.opened)
+        return self.processor
+
+    def handleInputRows(self, key: Any, rows: Iterator[Any], timerValues: Any) -> Iterator[Any]:
+        """Keep rows."""
+        yield from self._processor().taken(key[0], rows)
+
+    def handleExpiredTimer(self, key: Any, timerValues: Any, expiredTimerInfo: Any) -> Iterator[Any]:
+        """Let the watermark pass."""
+        yield from self._processor().passed(key[0], timerValues.getCurrentWatermarkInMs())
+
+    def close(self) -> None:
+        """Hold nothing."""
+
+
+def carried(processor: Any) -> Carrier:
+    """Return a processor as Spark is given it."""
+    cloudpickle.register_pickle_by_value(sys.modules[__name__])  # type: ignore[no-untyped-call]
+    return Carrier(cloudpickle.dumps(processor))  # type: ignore[no-untyped-call]
