@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import random
 from dataclasses import replace
+from datetime import date
+from decimal import Decimal
 from fractions import Fraction
 from itertools import pairwise
 from typing import Any
@@ -295,3 +297,21 @@ def test_damage_is_found(which: str) -> None:
         store[number] = store[number][:-3] + b"?" + store[number][-2:]
     with pytest.raises(sk.DataError, match="damaged-state"):
         list(Bucket.load(live, store).advance(1000))
+
+
+def test_keys_stay_in_their_buckets() -> None:
+    """A checkpoint relies on it: the same in every process, on every machine, in every release."""
+
+    def spread(*columns: list[Any]) -> list[int]:
+        names = [f"k{i}" for i in range(len(columns))]
+        table = pa.table([pa.array(column) for column in columns], names=names)
+        return buckets(table, names, 1000).tolist()
+
+    assert spread([0, 1, -5, 2**40]) == [0, 884, 168, 912]
+    assert spread(["", "a", "Zürich"]) == [0, 971, 150]
+    assert spread([0.0, -0.0, 1.5, -2.25]) == [0, 0, 344, 128]
+    assert spread([True, False]) == [884, 0]
+    assert spread([b"\x00\xff"]) == [708]
+    assert spread([date(2024, 3, 4)]) == [892]
+    assert spread([Decimal("1.10")]) == [468]
+    assert spread([1, 2], ["a", "b"]) == [208, 698]
