@@ -34,6 +34,7 @@ ROWS, FILES = 500_000, 14  # of a batch, and batches
 WARM = 5  # batches that are not measured
 SPAN = 10_000_000  # microseconds of event time in a batch
 FIRST = 1_700_000_000_000_000
+LIVE = 60  # seconds
 CASES = ("cost", "buckets", "live")
 BOUNDS = {1_000: 2.5, 100_000: 4.0}
 
@@ -124,13 +125,14 @@ class Bench:
         query.awaitTermination(seconds)
         query.stop()
         progress = [one for one in query.recentProgress if one.numInputRows]
-        steady = progress[WARM:]
+        warm = min(WARM, len(progress) // 2)
+        steady = progress[warm:]
         ends = [stamp(one.timestamp) + one.durationMs["triggerExecution"] / 1000 for one in progress]
         whole = [one.durationMs["triggerExecution"] / 1000 for one in steady]
         states = [one.stateOperators[0].memoryUsedBytes for one in steady]
         table = ds.dataset(str(here / "rows"), exclude_invalid_files=True).to_table()
         total = pc.sum(pc.log2(table.column("count"))).as_py() or 0.0
-        latency = median(b - a for a, b in zip(ends[WARM - 1 :], ends[WARM:], strict=False))
+        latency = median(b - a for a, b in zip(ends[warm - 1 :], ends[warm:], strict=False))
         rate = sum(one.numInputRows for one in steady) / sum(whole)
         return Ran(median(whole), latency, rate, median(states) / 2**20, total, whole)
 
@@ -200,7 +202,7 @@ class Bench:
                 .withWatermark("time", "1 second")
             )  # fmt: skip
             found = {
-                name: self.run(frame, make, 45) for name, make in (("Spark", native), ("ours", ours(PLAIN)))
+                name: self.run(frame, make, LIVE) for name, make in (("Spark", native), ("ours", ours(PLAIN)))
             }
             one, other = found["ours"], found["Spark"]
             third = max(1, len(one.batches) // 3)
