@@ -25,9 +25,8 @@ from tests.conformance.paper_cases import CASES, PaperCase
 from tests.conformance.test_papers import table
 
 import sparkleene as sk
-from sparkleene.spark.session import session
+from sparkleene.spark.session import PROVIDER, ROCKSDB, session
 from sparkleene.spark.shipping import ship
-from sparkleene.spark.streaming import PROVIDER, ROCKSDB
 from sparkleene.spark.table_function import register
 
 EVENTS = pa.table({"time": [1, 2, 3, 4, 5, 6, 7, 8], "type": list("ABAACBAB")})

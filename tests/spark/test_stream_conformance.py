@@ -556,3 +556,17 @@ def test_papers_on_spark(spark: SparkSession, tmp_path: Path, case: PaperCase) -
         return ended(case, appended(sk.query(case.query, **case.options).run(frame), tmp_path))
 
     test_papers.test_paper(case, run)
+
+
+def test_a_partition_has_one_bucket() -> None:
+    """Where it has two, the state of one was put in the place of the other's."""
+    query = sk.query("RETURN k, COUNT(*) PATTERN A+ WHERE [k] GROUP-BY k WITHIN 5 seconds SLIDE 5 seconds")
+    schema = pa.schema([("time", pa.timestamp("us", "UTC")), ("type", pa.string()), ("k", pa.int64())])
+    stream, _, _ = stream_of(query, schema, 2, False)
+    handle, processor = Handle(), Processor(stream)
+    processor.open(handle, handle.getValueState("head", ""), handle.getMapState("segments", "", ""))
+    one, other = homes_of(2)
+    assert list(processor.taken(one, iter([]))) == []
+    [frame] = processor.passed(other, 1)
+    [error] = pa.ipc.open_stream(frame["kept"][0]).read_all()[tasks.ERROR].to_pylist()
+    assert "error[damaged-state]" in error and f"bucket {other}" in error

@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 
 JAVA = (17, 25)  # the oldest and newest that Spark 4.3 runs on
 GIB = 1 << 30
+PROVIDER = "spark.sql.streaming.stateStore.providerClass"
+ROCKSDB = "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"
 
 
 def session(
@@ -76,9 +78,7 @@ def defaults(master: str) -> dict[str, Any]:
         "spark.log.level": "ERROR",
         "spark.pyspark.python": sys.executable,
         # The store that the state of streams needs; at every batch it writes what changed and not all.
-        "spark.sql.streaming.stateStore.providerClass": (
-            "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"
-        ),
+        PROVIDER: ROCKSDB,
         "spark.sql.streaming.stateStore.rocksdb.changelogCheckpointing.enabled": "true",
         "spark.sql.execution.arrow.pyspark.enabled": "true",
         "spark.ui.enabled": "false",

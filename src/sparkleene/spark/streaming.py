@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -20,12 +19,11 @@ from sparkleene.spark.carrier import carried
 from sparkleene.spark.processor import LATE, PARCELS, RESULTS, Enter, Leave, Processor, Stream
 from sparkleene.spark.request import Request, col, partitions, quoted
 from sparkleene.spark.results import job_of, raised
+from sparkleene.spark.session import PROVIDER, ROCKSDB
 
 METRICS = "sparkleene"
 """The name under which a stream's own metrics are in the progress of its query, before the name of ours."""
 
-PROVIDER = "spark.sql.streaming.stateStore.providerClass"
-ROCKSDB = "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"
 MODES = ("append", "update")
 
 
@@ -67,11 +65,10 @@ def planned(request: Request, frame: DataFrame) -> tuple[Stream, DataFrame, pa.S
         together = tuple(k for k in together if k in low.plan.bound.group)
     job = job_of(request, low, schema, parts=not set(together) <= set(low.plan.bound.group))
     keys = tuple(low.plan.bound.keys[k].path[0] for k in together)
-    options = replace(request.options, numbered=True)
     types = [f"{name} AS {term_to_text(term)}" for name, term in request.plan.bound.types or ()]
     identity = {
         "query": "\n".join([request.canonical, *types]),
-        "options": str(options),
+        "options": str(request.options),
         "columns": ", ".join(f"{field.name}: {field.type}" for field in flat),
         "output mode": mode,
     }
@@ -88,8 +85,6 @@ def explained(request: Request, frame: DataFrame) -> Iterator[tuple[str, str]]:
         else "one bucket: there is no key"
     )
     yield "stream", "each window once, when the watermark has passed its end"
-    if stream.update:
-        yield "stream", "each window after each batch that changes it"
     yield "spread", some
     yield "columns", ", ".join(stream.rows.names)
     if live.folds:

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from sparkleene.engine import seal
 from sparkleene.engine.fields import Place, as_numpy, decoded
 from sparkleene.engine.keys import buckets
 from sparkleene.engine.options import Options
@@ -263,11 +264,7 @@ def packs(blobs: dict[int, list[Any]], error: str | None = None) -> pa.RecordBat
 def to_bytes(table: pa.Table) -> Any:
     """Return a table in Arrow's stream format."""
     columns = [slim(column) for column in table.combine_chunks().columns]
-    table = pa.table(columns, names=table.column_names)
-    sink = pa.BufferOutputStream()
-    with pa.ipc.new_stream(sink, table.schema) as writer:
-        writer.write_table(table)
-    return memoryview(sink.getvalue())
+    return seal.to_bytes(pa.table(columns, names=table.column_names))
 
 
 def joined(tables: list[pa.Table]) -> pa.Table:
