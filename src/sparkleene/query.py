@@ -123,8 +123,9 @@ class Query:
     ) -> Any:
         """Evaluate the query over a table and return the result as the same kind of data.
 
-        `data` is a pyarrow Table or RecordBatch, a pandas or polars frame, or the path of a Parquet or CSV
-        file (the result is then a Table). `threads` defaults to all cores.
+        `data` is a pyarrow Table or RecordBatch, a pandas or polars frame, or the path of files of Parquet, CSV or
+        JSON lines: a file, a folder, a pattern, or a list of them (the result is then a Table). `threads` defaults
+        to all cores.
 
         The result for a DataFrame of Spark is one that is not evaluated yet. So it is for the path of Parquet files
         (a file, a folder, a pattern, a URI, or a list of them) with engine="spark": tasks of the active session, or
@@ -143,8 +144,9 @@ class Query:
         if strategy is not None:
             raise self._wrong("a strategy is for Spark", "leave it out, or pass a DataFrame of Spark")
         from sparkleene.engine.run import run
-        from sparkleene.engine.tables import read, schema_names
+        from sparkleene.engine.tables import opened, read, schema_names
 
+        data = opened(data)
         names = schema_names(data)
         self._check_type(names)
         made = self._plan_for(tuple(names))
@@ -206,7 +208,7 @@ class Query:
         >>> [[(event["label"], event["time"]) for event in row["events"]] for row in first]
         [[('A', 1), ('B', 3)], [('A', 2), ('B', 3)]]
         """
-        from sparkleene.engine.tables import read, schema_names
+        from sparkleene.engine.tables import opened, read, schema_names
         from sparkleene.engine.trends import trends
 
         if limit is not None and limit < 0:
@@ -215,6 +217,7 @@ class Query:
         if self._on_spark(data, engine):
             ask, request = self._spark(data)
             return ask["trends"](request, limit)
+        data = opened(data)
         names = schema_names(data)
         self._check_type(names)
         made = self._plan_for(tuple(names))

@@ -92,6 +92,48 @@ def test_names_need_no_ending_if_the_file_is_parquet(tmp_path):
     assert read(tmp_path / "events.bin", ["time"])[0].num_rows == 2
 
 
+JSON = """{"time": "2024-03-04T00:00:00.5", "type": "A", "x": 1}
+{"time": "2024-03-04T00:00:02", "type": "B", "at": "2024-03-04T01:00:00+01:00"}
+"""
+
+
+@pytest.mark.parametrize("name", ["a.json", "a.jsonl", "a.ndjson", "a.jsonl.gz"])
+def test_json_lines(tmp_path, name):
+    write = gzip.open if name.endswith(".gz") else open
+    with write(tmp_path / name, "wt") as file:
+        file.write(JSON)
+    for data in (tmp_path / name, tmp_path, [str(tmp_path / "*.*")]):
+        table = read(data)[0]
+        assert schema_names(data) == ["time", "type", "x", "at"]
+        assert table["type"].to_pylist() == ["A", "B"] and table["x"].to_pylist() == [1, None]
+        assert [time.isoformat() for time in table["time"].to_pylist()] == [
+            "2024-03-04T00:00:00.500000",
+            "2024-03-04T00:00:02",
+        ]
+        assert str(table["at"].to_pylist()[1]) in ("2024-03-04 00:00:00", "2024-03-04 00:00:00+00:00")
+
+
+def test_several_files(tmp_path):
+    (tmp_path / "a.csv").write_text("time,x\n1,2\n")
+    (tmp_path / "b.csv").write_text("x,time,type\n2.5,2,A\n")
+    (tmp_path / "_not.csv").write_text("no\n")
+    for data in (tmp_path, str(tmp_path / "*.csv"), [tmp_path / "a.csv", str(tmp_path / "b.csv")]):
+        assert schema_names(data) == ["time", "x", "type"]
+        rows = read(data)[0].to_pydict()
+        assert rows == {"time": [1, 2], "x": [2.0, 2.5], "type": [None, "A"]}
+        assert read(data, ["type"])[0].to_pydict() == {"type": [None, "A"]}
+    parts = [tmp_path / "p1.parquet", tmp_path / "p2.parquet"]
+    for path in parts:
+        pq.write_table(TABLE, path)
+    assert read(parts, ["x.y"], ["type"])[0].num_rows == 4
+    (tmp_path / "d.csv").write_text("other\n1\n")
+    assert code([tmp_path / "a.csv", tmp_path / "d.csv"], ["time"]) == "missing-column"
+    assert code([*parts, tmp_path / "a.csv"]) == code(tmp_path) == "unsupported-data"
+    assert code(str(tmp_path / "*.tsv")) == "missing-file"
+    (tmp_path / "c.csv").write_text("time,x\n1,text\n")
+    assert code([tmp_path / "a.csv", tmp_path / "c.csv"]) == "unreadable-file"
+
+
 def test_what_cannot_be_read(tmp_path, parquet):
     (tmp_path / "empty").mkdir()
     (tmp_path / "bad.parquet").write_bytes(b"PAR1 no")

@@ -5,24 +5,25 @@ from __future__ import annotations
 import os
 import sys
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable
-from pathlib import Path
+from collections.abc import Callable, Collection
 from typing import Any
 
 import pyarrow as pa
-import pyarrow.csv as pc_csv
-import pyarrow.parquet as pq
 
-from sparkleene.engine.fields import Place, duplicate_column, missing_column
-from sparkleene.errors import DataError, suggest
+from sparkleene.engine.fields import duplicate_column, missing_column
+from sparkleene.engine.files import PLACE, Files, files
+from sparkleene.errors import DataError
 
 Back = Callable[[pa.Table], Any]
 
-PLACE = Place()
-CSV = (".csv", ".csv.gz", ".tsv", ".tsv.gz")
-PARQUET = (".parquet", ".pq", ".parq")
-NULLS = ["", "NULL", "null"]
-"""Cells of CSV files that are NULL; Arrow's own list has NA too, a country's code; a quoted "" is text."""
+
+def opened(data: Any) -> Any:
+    """Return data as it is, and paths as the files they name, so that these are looked at once."""
+    if isinstance(data, str | os.PathLike):
+        return files(data)
+    if isinstance(data, list | tuple) and data and all(isinstance(one, str | os.PathLike) for one in data):
+        return files(data)
+    return data
 
 
 def read(
@@ -37,6 +38,7 @@ def read(
     >>> table.column_names, type(back(table)).__name__
     (['b'], 'Table')
     """
+    data = opened(data)
     names = schema_names(data)
     needed = _needed(data, names, columns)
     if isinstance(data, pa.Table):
@@ -50,7 +52,7 @@ def read(
 
         plain = polars.CompatLevel.oldest()  # text without views, which many kernels cannot read
         return data.select(needed).to_arrow(compat_level=plain), polars.from_arrow
-    return _read_path(Path(data), needed, dictionary), _same
+    return data.read(needed, dictionary), _same
 
 
 def schema_names(data: Any) -> list[str]:
@@ -65,10 +67,13 @@ def schema_names(data: Any) -> list[str]:
         return [str(name) for name in data.columns]
     if _is_frame(data, "polars"):
         return list(data.columns)
-    if isinstance(data, str | os.PathLike):
-        return list(_schema(Path(data)).names)
+    data = opened(data)
+    if isinstance(data, Files):
+        return data.names
     help = "call .collect() first" if type(data).__name__ == "LazyFrame" else None
-    kinds = "a pyarrow Table or RecordBatch, a pandas or polars DataFrame, or a path to Parquet or CSV"
+    kinds = (
+        "a pyarrow Table or RecordBatch, a pandas or polars DataFrame, or paths of Parquet, CSV or JSON lines"
+    )
     name = f"{type(data).__module__}.{type(data).__qualname__}".removeprefix("builtins.")
     message = f"cannot read data of type {name}"
     raise PLACE.error("unsupported-data", message, help=help, notes=[f"data is {kinds}"])
@@ -125,101 +130,6 @@ def _from_pandas(frame: Any, needed: list[str]) -> pa.Table:
             notes=[_first_line(error)],
         ) from error
     return table.rename_columns([str(name) for name in part.columns])
-
-
-# ---- files
-
-
-def _read_path(path: Path, needed: list[str], dictionary: Collection[str]) -> pa.Table:
-    """Read columns of a file, or of a folder of Parquet files."""
-    try:
-        if _is_csv(path):
-            convert = pc_csv.ConvertOptions(include_columns=needed, **_NULL_OPTIONS)
-            return pc_csv.read_csv(str(path), parse_options=_parse(path), convert_options=convert)
-        schema = _parquet_schema(path)
-        text = (pa.string(), pa.large_string())
-        encoded = [name for name in needed if name in dictionary and schema.field(name).type in text]
-        if path.is_dir():
-            return pq.read_table(path, columns=needed, read_dictionary=encoded)
-        # without columns Arrow would lose the number of rows; ParquetFile keeps names with dots apart
-        return pq.ParquetFile(path, read_dictionary=encoded).read(columns=_leaves(path, needed))
-    except (pa.ArrowException, OSError, ValueError) as error:
-        raise _unreadable(path, error) from error
-
-
-_NULL_OPTIONS: dict[str, Any] = {
-    "null_values": NULLS,
-    "strings_can_be_null": True,
-    "quoted_strings_can_be_null": False,
-}
-
-
-def _leaves(path: Path, needed: Iterable[str]) -> list[str]:
-    """Return the dotted leaf paths of the needed top-level columns."""
-    wanted = set(needed)
-    with pq.ParquetFile(path) as file:
-        tops = file.schema_arrow.names
-        paths = [file.schema.column(i).path for i in range(len(file.schema))]
-    return [leaf for leaf in paths if _top(leaf, tops) in wanted]
-
-
-def _top(leaf: str, tops: Collection[str]) -> str | None:
-    """Return the top-level column of a leaf; a column's own name may have dots."""
-    if leaf in tops:
-        return leaf
-    return next((top for top in tops if leaf.startswith(top + ".")), None)
-
-
-def _schema(path: Path) -> pa.Schema:
-    """Return the schema of a file or folder."""
-    if not path.exists():
-        siblings = [other.name for other in path.parent.iterdir()] if path.parent.is_dir() else []
-        raise PLACE.error("missing-file", f"there is no file '{path}'", help=suggest(path.name, siblings))
-    try:
-        if _is_csv(path):
-            convert = pc_csv.ConvertOptions(**_NULL_OPTIONS)
-            with pc_csv.open_csv(str(path), parse_options=_parse(path), convert_options=convert) as reader:
-                return reader.schema
-        return _parquet_schema(path)
-    except (pa.ArrowException, OSError, ValueError) as error:
-        raise _unreadable(path, error) from error
-
-
-def _parquet_schema(path: Path) -> pa.Schema:
-    """Return the schema of a Parquet file, or of a folder with its partition columns."""
-    if not path.is_dir():
-        return pq.read_schema(path)
-    dataset = pq.ParquetDataset(path)
-    if not dataset.files:
-        raise PLACE.error("unreadable-file", f"the folder '{path}' has no Parquet files")
-    return dataset.schema
-
-
-def _is_csv(path: Path) -> bool:
-    """Tell CSV from Parquet by the name, any other name by the first bytes."""
-    name = path.name.lower()
-    if path.is_dir() or name.endswith(PARQUET):
-        return False
-    if name.endswith(CSV):
-        return True
-    with path.open("rb") as file:
-        if file.read(4) == b"PAR1":
-            return False
-    raise PLACE.error(
-        "unsupported-data",
-        f"the file '{path}' is neither Parquet nor CSV",
-        help=f"CSV files are named {', '.join(CSV)}; Parquet files are known by their first bytes",
-    )
-
-
-def _parse(path: Path) -> pc_csv.ParseOptions:
-    """Return how the cells of a file are parted."""
-    return pc_csv.ParseOptions(delimiter="\t" if ".tsv" in path.name.lower() else ",")
-
-
-def _unreadable(path: Path, error: Exception) -> DataError:
-    """Return the error for a file that cannot be read."""
-    return PLACE.error("unreadable-file", f"cannot read '{path}'", notes=[_first_line(error)])
 
 
 def _first_line(error: Exception) -> str:

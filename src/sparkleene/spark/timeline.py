@@ -22,6 +22,7 @@ import pyarrow.fs as pa_fs
 
 from sparkleene.engine import tables
 from sparkleene.engine.fields import decoded, describe, missing_column, owned
+from sparkleene.engine.files import CSV, JSON
 from sparkleene.engine.times import Numbers, Time, time_column
 from sparkleene.generators import find
 from sparkleene.spark.files import PLACE, File, filesystem, find_files, line
@@ -259,24 +260,24 @@ class Line:
 
 
 def _parts(request: Request) -> tuple[pa.Schema, Sequence[Part]]:
-    """Return the row groups of Parquet files, or the rows of CSV files or of a generated stream."""
+    """Return the row groups of Parquet files, or the rows of CSV or JSON files or of a generated stream."""
     if request.generated is not None:
         table = request.generated.table()
         return table.schema, [table]
     path = request.path
     files = find_files(path)
-    if all(file.path.lower().endswith(tables.CSV) for file in files):
-        table = pa.concat_tables([_csv(file) for file in files], promote_options="permissive")
+    if all(file.path.lower().endswith((*CSV, *JSON)) for file in files):
+        table = pa.concat_tables([_text(file) for file in files], promote_options="permissive")
         return table.schema, [table] if table.num_rows else []
     known = discover(path)
     source = choose(known, known.schema.names, request.time, parallelism=sys.maxsize)  # a row group each
     return pa.schema([field.with_type(owned(field.type)) for field in source.schema]), source.pieces
 
 
-def _csv(file: File) -> pa.Table:
-    """Read a CSV file, with timestamps in Spark's unit."""
+def _text(file: File) -> pa.Table:
+    """Read a file of CSV or JSON lines, with timestamps in Spark's unit."""
     if not isinstance(filesystem(file.uri), pa_fs.LocalFileSystem):
-        message = f"'{file.shown}' is a CSV file that is not on this machine"
+        message = f"'{file.shown}' is a CSV or JSON file that is not on this machine"
         raise PLACE.error("unsupported-data", message, help="copy it here, or write it as Parquet")
     table = tables.read(file.path)[0]
     for i, field in enumerate(table.schema):

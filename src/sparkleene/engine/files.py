@@ -1,0 +1,228 @@
+"""Files of events: Parquet, CSV and JSON lines; one, several, whole folders, and patterns of names."""
+
+from __future__ import annotations
+
+import glob
+import os
+from collections.abc import Collection, Iterable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any, Literal
+
+import pyarrow as pa
+import pyarrow.csv as pc_csv
+import pyarrow.json as pc_json
+import pyarrow.parquet as pq
+
+from sparkleene.engine.fields import Place
+from sparkleene.errors import DataError, suggest
+
+Kind = Literal["parquet", "csv", "json"]
+
+PLACE = Place()
+CSV = (".csv", ".csv.gz", ".tsv", ".tsv.gz")
+JSON = (".json", ".jsonl", ".ndjson", ".json.gz", ".jsonl.gz", ".ndjson.gz")
+PARQUET = (".parquet", ".pq", ".parq")
+NULLS = ["", "NULL", "null"]
+"""Cells of CSV files that are NULL; Arrow's own list has NA too, a country's code; a quoted "" is text."""
+_NULL_OPTIONS: dict[str, Any] = {
+    "null_values": NULLS,
+    "strings_can_be_null": True,
+    "quoted_strings_can_be_null": False,
+}
+
+
+@dataclass(frozen=True)
+class Source:
+    """A file, or a folder of Parquet files, whose names may hold values of columns."""
+
+    path: Path
+    kind: Kind
+
+    @cached_property
+    def schema(self) -> pa.Schema:
+        """The columns."""
+        try:
+            if self.kind == "csv":
+                convert = pc_csv.ConvertOptions(**_NULL_OPTIONS)
+                parse = _parse(self.path)
+                with pc_csv.open_csv(str(self.path), parse_options=parse, convert_options=convert) as reader:
+                    return reader.schema
+            if self.kind == "json":
+                return self._json.schema
+            return pq.ParquetDataset(self.path).schema if self.path.is_dir() else pq.read_schema(self.path)
+        except (pa.ArrowException, OSError, ValueError) as error:
+            raise _unreadable(self.path, error) from error
+
+    def read(self, needed: list[str], dictionary: Collection[str]) -> pa.Table:
+        """Return some of the columns."""
+        try:
+            if self.kind == "csv":
+                convert = pc_csv.ConvertOptions(include_columns=needed, **_NULL_OPTIONS)
+                return pc_csv.read_csv(
+                    str(self.path), parse_options=_parse(self.path), convert_options=convert
+                )
+            if self.kind == "json":
+                return self._json.select(needed)
+            text = (pa.string(), pa.large_string())
+            schema = self.schema
+            encoded = [name for name in needed if name in dictionary and schema.field(name).type in text]
+            if self.path.is_dir():
+                return pq.read_table(self.path, columns=needed, read_dictionary=encoded)
+            # without columns Arrow would lose the number of rows; ParquetFile keeps names with dots apart
+            file = pq.ParquetFile(self.path, read_dictionary=encoded)
+            return file.read(columns=_leaves(file, needed))
+        except (pa.ArrowException, OSError, ValueError) as error:
+            raise _unreadable(self.path, error) from error
+
+    @cached_property
+    def _json(self) -> pa.Table:
+        """All of a file of JSON lines, whose columns nothing tells beforehand."""
+        table = pc_json.read_json(str(self.path))
+        for i, field in enumerate(table.schema):
+            if pa.types.is_string(field.type):
+                table = table.set_column(i, field.name, _times(table.column(i)))
+        return table
+
+
+@dataclass(frozen=True)
+class Files:
+    """All files of some paths, of one kind."""
+
+    kind: Kind
+    sources: tuple[Source, ...]
+
+    @cached_property
+    def names(self) -> list[str]:
+        """The names of the columns, those of the first file first."""
+        if len(self.sources) == 1:
+            return list(self.sources[0].schema.names)  # a name that is there twice is twice
+        return list(dict.fromkeys(name for source in self.sources for name in source.schema.names))
+
+    def read(self, needed: list[str], dictionary: Collection[str] = ()) -> pa.Table:
+        """Return some of the columns; where a file lacks one, its rows are NULL there."""
+        if len(self.sources) == 1:
+            return self.sources[0].read(needed, dictionary)
+        tables = []
+        for source in self.sources:
+            here = [name for name in needed if name in source.schema.names]
+            if not here:  # Arrow would lose its rows
+                message = f"'{source.path}' has none of the columns {', '.join(needed)}"
+                raise PLACE.error("missing-column", message, help="leave the file out")
+            tables.append(source.read(here, dictionary))
+        try:
+            return pa.concat_tables(tables, promote_options="permissive").select(needed)
+        except pa.ArrowException as error:
+            note = (str(error).strip() or type(error).__name__).splitlines()[0]
+            raise PLACE.error(
+                "unreadable-file", "the files do not fit together", notes=[note], help="give columns one type"
+            ) from error
+
+
+def files(given: str | os.PathLike[str] | Sequence[str | os.PathLike[str]]) -> Files:
+    """Return the files of a path, a folder, a pattern such as `events/*.csv`, or of several of these."""
+    several = [given] if isinstance(given, str | os.PathLike) else list(given)
+    sources = [source for one in several for source in _sources(os.fspath(one))]
+    kinds = sorted({source.kind for source in sources})
+    if len(kinds) > 1:
+        message = f"the events are of several kinds: {', '.join(kinds)}"
+        raise PLACE.error("unsupported-data", message, help="give files of one kind")
+    if not kinds:
+        raise PLACE.error("missing-file", "no file is given")
+    return Files(kinds[0], tuple(sources))
+
+
+def _sources(given: str) -> list[Source]:
+    path = Path(given)
+    if path.is_dir():
+        return _folder(path)
+    if path.exists():
+        return [Source(path, _kind(path))]
+    if glob.has_magic(given):
+        found = [Path(name) for name in sorted(glob.glob(given, recursive=True))]
+        found = [path for path in found if path.is_file() and not path.name.startswith("_")]
+        if not found:
+            raise PLACE.error("missing-file", f"no file is named like '{given}'")
+        return [Source(path, _kind(path)) for path in found]
+    siblings = [other.name for other in path.parent.iterdir()] if path.parent.is_dir() else []
+    raise PLACE.error("missing-file", f"there is no file '{path}'", help=suggest(path.name, siblings))
+
+
+def _folder(folder: Path) -> list[Source]:
+    """Return a folder of Parquet files as it is, and of other kinds its files; hidden ones do not count."""
+    inside = [path for path in sorted(folder.rglob("*")) if path.is_file() and not _hidden(path, folder)]
+    if not inside:
+        help = f"files of events end in {', '.join((*PARQUET, *CSV, *JSON))}"
+        raise PLACE.error("unreadable-file", f"the folder '{folder}' has no files of events", help=help)
+    ends = {_by_name(path) or "parquet" for path in inside}
+    if ends == {"parquet"}:
+        return [Source(folder, "parquet")]
+    return [Source(path, _kind(path)) for path in inside]
+
+
+def _hidden(path: Path, folder: Path) -> bool:
+    """Tell whether a file is one that Spark does not read either."""
+    return any(part.startswith((".", "_")) and "=" not in part for part in path.relative_to(folder).parts)
+
+
+def _by_name(path: Path) -> Kind | None:
+    name = path.name.lower()
+    kinds: tuple[tuple[Kind, tuple[str, ...]], ...] = (("parquet", PARQUET), ("csv", CSV), ("json", JSON))
+    return next((kind for kind, ends in kinds if name.endswith(ends)), None)
+
+
+def _kind(path: Path) -> Kind:
+    """Tell the kind of a file by the name, and Parquet of any other name by the first bytes."""
+    known = _by_name(path)
+    if known is not None:
+        return known
+    try:
+        with path.open("rb") as file:
+            if file.read(4) == b"PAR1":
+                return "parquet"
+    except OSError as error:
+        raise _unreadable(path, error) from error
+    raise PLACE.error(
+        "unsupported-data",
+        f"the file '{path}' is neither Parquet, CSV nor JSON lines",
+        help=f"name it {', '.join((*CSV, *JSON))}; Parquet files are known by their first bytes",
+    )
+
+
+def _parse(path: Path) -> pc_csv.ParseOptions:
+    """Return how the cells of a file are parted."""
+    return pc_csv.ParseOptions(delimiter="\t" if ".tsv" in path.name.lower() else ",")
+
+
+def _times(column: Any) -> Any:
+    """Return text as times if every one is a time in ISO 8601; JSON has no times of its own."""
+    if column.null_count == len(column):
+        return column
+    for zone in (None, "UTC"):
+        try:
+            return column.cast(pa.timestamp("us", zone))
+        except pa.ArrowInvalid:
+            continue
+    return column
+
+
+def _leaves(file: Any, needed: Iterable[str]) -> list[str]:
+    """Return the dotted leaf paths of the needed top-level columns."""
+    wanted = set(needed)
+    tops = file.schema_arrow.names
+    paths = [file.schema.column(i).path for i in range(len(file.schema))]
+    return [leaf for leaf in paths if _top(leaf, tops) in wanted]
+
+
+def _top(leaf: str, tops: Collection[str]) -> str | None:
+    """Return the top-level column of a leaf; a column's own name may have dots."""
+    if leaf in tops:
+        return leaf
+    return next((top for top in tops if leaf.startswith(top + ".")), None)
+
+
+def _unreadable(path: Path, error: Exception) -> DataError:
+    """Return the error for a file that cannot be read."""
+    note = (str(error).strip() or type(error).__name__).splitlines()[0]
+    return PLACE.error("unreadable-file", f"cannot read '{path}'", notes=[note])
