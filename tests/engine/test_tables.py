@@ -121,7 +121,7 @@ def test_several_files(tmp_path):
         assert schema_names(data) == ["time", "x", "type"]
         rows = read(data)[0].to_pydict()
         assert rows == {"time": [1, 2], "x": [2.0, 2.5], "type": [None, "A"]}
-        assert read(data, ["type"])[0].to_pydict() == {"type": [None, "A"]}
+        assert read(data, ["type", "x"])[0].to_pydict() == {"x": [2.0, 2.5], "type": [None, "A"]}
     parts = [tmp_path / "p1.parquet", tmp_path / "p2.parquet"]
     for path in parts:
         pq.write_table(TABLE, path)
