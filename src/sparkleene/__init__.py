@@ -30,8 +30,8 @@ def generate(
     """Return an event stream like those of the papers, in order of time, the same for the same arguments.
 
     `name` is activity, clicks, cluster, homes, rides, stock or traffic; `groups` is how many patients, users,
-    mappers, houses, drivers, companies or vehicles there are, and `rate` how many events a second has. docs/data.md
-    has the columns and the other options.
+    mappers, houses, drivers, companies or vehicles there are, and `rate` how many events a second has.
+    docs/reference/data.md has the columns and the other options.
 
     >>> generate("cluster", 1000, groups=4).column_names
     ['time', 'type', 'mapper', 'job', 'cpu', 'memory', 'load']

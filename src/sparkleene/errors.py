@@ -11,8 +11,8 @@ from difflib import get_close_matches
 class Diagnostic:
     """What is wrong, where, and what to do about it.
 
-    `code` is stable and listed in docs/errors.md; `start` and `end` are offsets into the query text, or None
-    where the fault is not in the text.
+    `code` is stable and listed in docs/reference/errors.md; `start` and `end` are offsets into the query text,
+    or None where the fault is not in the text.
     """
 
     code: str

@@ -1,4 +1,4 @@
-"""Every error code of the sources is in the table of docs/errors.md, and every code there is in use."""
+"""Every error code of the sources is in the table of docs/reference/errors.md, and every code there is in use."""
 
 from __future__ import annotations
 
@@ -34,7 +34,8 @@ def used() -> set[str]:
 
 
 def listed() -> list[str]:
-    return re.findall(r"^\| `([^`]+)` \|", (ROOT / "docs" / "errors.md").read_text(), re.MULTILINE)
+    text = (ROOT / "docs" / "reference" / "errors.md").read_text()
+    return re.findall(r"^\| `([^`]+)` \|", text, re.MULTILINE)
 
 
 def test_the_table_lists_the_codes_in_use() -> None:

@@ -21,7 +21,7 @@ def register(spark: SparkSession, name: str = "trends") -> None:
     """Register a table function, so that SQL can run queries: `SELECT * FROM trends(TABLE(events), 'RETURN ...')`.
 
     The options of `sparkleene.query` are named arguments: `time => 'at'`. Where PySpark is 4.2 or newer, the data
-    source of docs/replay.md is registered as well: `spark.readStream.format("sparkleene.replay")`.
+    source of docs/reference/replay.md is registered as well: `spark.readStream.format("sparkleene.replay")`.
     """
     from sparkleene.query import query
     from sparkleene.spark.table_function import register as add

@@ -46,7 +46,7 @@ PREFIX = "generate."
 class Replay(DataSource):
     """The data source: `sparkleene.spark.register(spark)`, then `spark.readStream.format("sparkleene.replay")`.
 
-    docs/replay.md lists its options.
+    docs/reference/replay.md lists its options.
     """
 
     @classmethod
@@ -289,7 +289,7 @@ def _bound(text: str) -> int | Fraction:
 _count = _where(lambda value: 0 < value < FOREVER, int)
 _amount = _where(lambda value: 0 < value < float("inf"), float)
 _OPTIONS: dict[str, tuple[str, Callable[[str], Any], str]] = {
-    "path": ("path", str, "name a Parquet or CSV file, or a folder of them"),
+    "path": ("path", str, "name a file of Parquet, CSV or JSON lines, or a folder of them"),
     "generate": ("generate", str, f"name a stream to generate: {', '.join(NAMES)}"),
     "time": ("time", str, "name the column of the events' times"),
     "timeUnit": (
