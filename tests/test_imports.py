@@ -29,9 +29,10 @@ ALLOWED |= {
     "kernels": {"kernels"},
     "reference": {"reference", "errors", "language"},  # the oracle shares no code with what it judges
     "generators": {"generators", "errors"},
+    "charts": {"charts", "errors"},
 } | {name: FACADES | {"errors", "language", "plan"} for name in FACADES}
 for top in LAYERS[-1]:
-    ALLOWED[top] |= FACADES | {"reference"}
+    ALLOWED[top] |= FACADES | {"reference", "charts"}
 for user in ({"spark"}, *LAYERS[-2:]):
     for name in user:
         ALLOWED[name].add("generators")

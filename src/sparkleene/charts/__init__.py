@@ -1,0 +1,7 @@
+"""Results as pictures and as text: `chart` prepares one, `Chart` saves, prints and shows it."""
+
+from sparkleene.charts.chart import Chart
+from sparkleene.charts.data import Series
+from sparkleene.charts.make import chart
+
+__all__ = ["Chart", "Series", "chart"]

@@ -1,0 +1,67 @@
+"""From a result table to a chart of it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from sparkleene.charts.chart import Chart
+from sparkleene.charts.data import WINDOW, series_of, value_column
+from sparkleene.charts.numbers import Numbers, numbers
+from sparkleene.charts.scale import Scale, scale_of
+from sparkleene.charts.times import axis_of, starts, written
+from sparkleene.errors import Diagnostic, QueryError
+
+
+def chart(
+    table: pa.Table,
+    *,
+    value: str | None = None,
+    groups: Sequence[str] = (),
+    title: str = "",
+    most: int = 8,
+) -> Chart:
+    """Prepare a chart of a result: a line per group over the windows, or a bar per group without windows.
+
+    `value` names the aggregate, by default the first one that is a number, and `groups` the columns of groups; of
+    more than `most` groups those with the largest values are drawn, and the chart says how many are not.
+
+    A window without a row has no trends. Where windows stand at equal distances the line breaks there, and at NULL
+    and NaN; zeros are drawn, on a log scale at a place of their own below it.
+
+    >>> made = chart(pa.table({"sector": ["tools", "banks"], "count": ["12", "7"]}), groups=["sector"])
+    >>> print(made.text(width=40))
+    count by sector
+    tools ██████████████████████████████  12
+    banks █████████████████▌               7
+    """
+    if most < 1:
+        raise QueryError(Diagnostic("bad-option", f"most is {most}", help="draw at least one group"))
+    name = value_column(table, value, groups)
+    by = ", ".join(groups)
+    if "window_start" in table.column_names:
+        table = table.filter(pc.is_valid(table.column("window_start")))
+    if not table.num_rows:
+        return Chart(name, (), Scale(False, 0.0, 1.0), title=title, by=by)
+    axis, window = None, ""
+    x = np.zeros(table.num_rows)
+    if "window_start" in table.column_names:
+        x, zone = starts(table.column("window_start"))
+        axis = axis_of(x, zone)
+        if axis.windows == 1:
+            window, axis = _only(table, zone), None
+    found, left_out = series_of(table, groups, x, numbers(table.column(name)), most)
+    if axis is None:  # bars read best from the largest down
+        minor, major = (np.array([s.most().keys()[i][0] for s in found]) for i in (0, 1))
+        found = [found[i] for i in np.lexsort((-np.arange(len(found)), minor, major))[::-1]]
+    drawn = Numbers(*(np.concatenate([getattr(s.y, part) for s in found]) for part in ("sign", "log10")))
+    return Chart(name, tuple(found), scale_of(drawn, axis is None), axis, title, by, left_out, window)
+
+
+def _only(table: pa.Table, zone: str) -> str:
+    """Write the only window there is."""
+    ends = [starts(table.column(name).slice(0, 1))[0][0] for name in WINDOW if name in table.column_names]
+    return " to ".join(written(*ends)) + (f" {zone}" if zone else "")

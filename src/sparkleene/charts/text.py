@@ -1,0 +1,157 @@
+"""Charts as lines of text: a panel per group over the windows, or a bar per group."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from sparkleene.charts.cells import ASCII, BLOCKS, Ink, area, bar, fitted, width_of
+from sparkleene.charts.chart import Chart
+from sparkleene.charts.data import Series
+from sparkleene.charts.numbers import Array
+from sparkleene.charts.times import distances
+
+COLORS = (32, 166, 36, 175, 178, 74, 240, 89)  # of 256, close to those of pictures
+STRETCH = 6  # columns that a single window takes at most
+
+
+def text(chart: Chart, width: int, height: int, color: bool, ascii: bool) -> str:
+    """Draw a chart as text; see `Chart.text`."""
+    width, height = max(24, width), max(4, height)
+    ink = ASCII if ascii else BLOCKS
+    head = [fitted(line, width, ink).rstrip() for line in _heading(chart) if line]
+    head = head[-1:] if height < 6 else head
+    if chart.empty:
+        return "\n".join([*head, f"  {chart.empty}"])
+    room = height - len(head) - (chart.axis is not None)
+    if room < len(chart.series) or chart.left_out:
+        room -= 1
+    room -= chart.beyond
+    series = chart.series[: max(1, room)]
+    tail = [chart.more(len(series))]
+    if chart.beyond:
+        tail.append("inf is beyond 1.8e+308; numbers='exact' and LOG10 have no such limit")
+    if chart.axis is None:
+        body = _bars(chart, series, width, ink)
+    elif len(chart.series) == 1:
+        body = _panel(chart, series[0], width, max(1, room), ink)
+    else:
+        body = _panels(chart, series, width, max(1, room), ink)
+    paint = [_painted(line, which) if color else line for line, which in body]
+    end = [fitted(line, width, ink) for line in tail if line]
+    return "\n".join(line.rstrip() for line in [*head, *paint, *end])
+
+
+def _heading(chart: Chart) -> list[str]:
+    """Return the title, and what is drawn."""
+    what = f"{chart.value}{f' by {chart.by}' if chart.by else ''}"
+    extra = [chart.window, "log scale" if chart.scale.log else ""]
+    if chart.axis is not None and len(chart.series) > 1 and not chart.empty:
+        extra.append(" to ".join(chart.scale.end(top).words()[0] for top in (False, True)))
+    note = ", ".join(part for part in extra if part)
+    return [chart.title, f"{what} ({note})" if note else what]
+
+
+Line = tuple[str, int | None]  # a line, and the number of its colour
+
+
+def _painted(line: str, which: int | None) -> str:
+    return line if which is None else f"\033[38;5;{COLORS[which % len(COLORS)]}m{line.rstrip()}\033[0m"
+
+
+# ---- over windows
+
+
+def _panel(chart: Chart, series: Series, width: int, rows: int, ink: Ink) -> list[Line]:
+    """Draw the only group: values at the left, from top to bottom."""
+    ends = [chart.scale.end(top).words()[0] for top in (True, False)]
+    side = max(map(width_of, ends))
+    places = columns(chart, series, width - side - 2)
+    drawn = area(places, rows, chart.scale.origin(), ink)
+    labels = {rows - 1: ends[1], 0: ends[0]}
+    body: list[Line] = [
+        (f"{fitted(labels.get(i, ''), side, ink, True)} {ink.mark if i in labels else ink.edge}{line}", 0)
+        for i, line in enumerate(drawn)
+    ]
+    name = series.name if chart.by else ""
+    head: list[Line] = [(fitted(name, width, ink), None)] if name else []
+    return [*head, *body[bool(head) :], (_times(chart, side + 2, len(places), width), None)]
+
+
+def _panels(chart: Chart, series: tuple[Series, ...], width: int, room: int, ink: Ink) -> list[Line]:
+    """Draw the groups one below the other on one scale: the name of each at the left, its largest value right."""
+    rows = max(1, room // len(series))
+    apart = rows > 1  # with more than a row each there is room to part them
+    rows -= apart
+    tops = [s.most().words()[0] for s in series]
+    left = min(max(width_of(s.name) for s in series), width // 4)
+    right = max(map(width_of, tops))
+    body: list[Line] = []
+    for i, (s, top) in enumerate(zip(series, tops, strict=True)):
+        places = columns(chart, s, width - left - right - 3)
+        for row, line in enumerate(area(places, rows, chart.scale.origin(), ink)):
+            name = fitted(s.name if row == 0 else "", left, ink)
+            label = f"  {fitted(top, right, ink, True)}" if row == 0 else ""
+            body.append((f"{name} {line}{label}", i))
+        if apart and i + 1 < len(series):
+            body.append(("", None))
+    return [*body, (_times(chart, left + 1, len(places), width), None)]
+
+
+def columns(chart: Chart, series: Series, width: int) -> Array:
+    """Return the place of each column of text: the largest of the windows in it, NaN if there is none."""
+    axis = chart.axis
+    assert axis is not None
+    places = chart.scale.places(series.y)
+    where = distances(series.x, axis.low)
+    cells = axis.cells
+    if axis.step and cells <= width:
+        wide = min(STRETCH, width // cells)
+        out = np.full((cells, wide), np.nan)
+        out[np.rint(where / axis.step).astype(int)] = places[:, None]
+        return out.ravel()
+    span = axis.span + axis.step
+    at = np.minimum((where / span * width).astype(int), width - 1)
+    highest = np.full(width, np.nan)
+    np.fmax.at(highest, at, places)
+    return highest
+
+
+def _times(chart: Chart, indent: int, long: int, width: int) -> str:
+    """Return the line below: the first and the last window, at the ends as far as there is room."""
+    assert chart.axis is not None
+    first, last = chart.axis.ends()
+    zone = f" {chart.axis.zone}" if chart.axis.zone else ""
+    both = max(indent + long, indent + len(first) + 2 + len(last))
+    for begin, end, tail in (
+        (first, last, zone),
+        (first, last, ""),
+        (first, "", ""),
+        (first[:width], "", ""),
+    ):
+        start = min(indent, max(0, width - len(begin) - 2 - len(end) - len(tail)))
+        stop = min(max(indent + long, start + len(begin) + 2 + len(end) + len(tail)), width)
+        line = " " * start + begin
+        line += (end + tail).rjust(stop - len(line)) if end else ""
+        if len(line) <= width and both:
+            return line
+    return ""
+
+
+# ---- without windows
+
+
+def _bars(chart: Chart, series: tuple[Series, ...], width: int, ink: Ink) -> list[Line]:
+    """Draw a bar per group: its name at the left, its value at the right."""
+    words = [s.most().words()[0] or "none" for s in series]
+    left = min(max(width_of(s.name) for s in series), width // 3)
+    right = max(map(width_of, words))
+    long = width - left - bool(left) - right - 2
+    return [
+        (
+            f"{fitted(s.name, left, ink)}{' ' * bool(left)}"
+            f"{bar(float(chart.scale.places(s.most())[0]), long, chart.scale.origin(), ink)}"
+            f"  {fitted(word, right, ink, True)}",
+            i,
+        )
+        for i, (s, word) in enumerate(zip(series, words, strict=True))
+    ]
