@@ -101,7 +101,17 @@ def documents() -> Iterator[object]:
             yield pytest.param(path, marks=marks, id=str(path.relative_to(ROOT)))
 
 
+@pytest.fixture
+def _settings_stay() -> Iterator[None]:
+    """Undo what a page sets in the Spark session, which all pages share."""
+    yield
+    if "pyspark.sql" in sys.modules and (spark := sys.modules["pyspark.sql"].SparkSession.getActiveSession()):
+        partitions = "spark.sql.shuffle.partitions"
+        spark.conf.set(partitions, spark.sparkContext.getConf().get(partitions))
+
+
 @pytest.mark.parametrize("path", [*documents()])
+@pytest.mark.usefixtures("_settings_stay")
 def test_code_runs(path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     run(path)
