@@ -7,14 +7,33 @@
 from typing import TYPE_CHECKING, Any
 
 from sparkleene.errors import DataError, Diagnostic, QueryError, SparkleeneError
-from sparkleene.query import Query, query
+from sparkleene.language.build import both, either, no, optional, plus, seq, star, times
+from sparkleene.query import Query, pattern, query
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
     from sparkleene import spark
 
-__all__ = ["DataError", "Diagnostic", "Query", "QueryError", "SparkleeneError", "generate", "query", "spark"]
+__all__ = [
+    "DataError",
+    "Diagnostic",
+    "Query",
+    "QueryError",
+    "SparkleeneError",
+    "both",
+    "either",
+    "generate",
+    "no",
+    "optional",
+    "pattern",
+    "plus",
+    "query",
+    "seq",
+    "spark",
+    "star",
+    "times",
+]
 __version__ = "0.1.0"
 
 

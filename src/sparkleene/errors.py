@@ -40,6 +40,19 @@ class SparkleeneError(Exception):
         """Return the message as shown to a person."""
         return "\n".join(render(d, self.source, self.filename, color) for d in self.diagnostics)
 
+    def short(self) -> str:
+        """Return a line for each error as editors read it: the file, line and column, and what is wrong.
+
+        >>> print(QueryError(Diagnostic("syntax", "expected a name", 7, 8), "RETURN *", "a.q").short())
+        a.q:1:8: error[syntax]: expected a name
+        """
+        lines = []
+        for one in self.diagnostics:
+            before = self.source[: one.start or 0]
+            row, column = before.count("\n") + 1, len(before) - before.rfind("\n")
+            lines.append(f"{self.filename}:{row}:{column}: error[{one.code}]: {one.message}")
+        return "\n".join(lines)
+
     def __reduce__(self) -> tuple[type[SparkleeneError], tuple[tuple[Diagnostic, ...], str, str]]:
         """Survive pickling, as exceptions cross process borders on Spark."""
         return type(self), (self.diagnostics, self.source, self.filename)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import os
 from collections.abc import Collection, Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from datetime import timedelta
 from fractions import Fraction
 from functools import lru_cache
@@ -14,9 +14,11 @@ from typing import TYPE_CHECKING, Any, Literal
 from sparkleene.errors import DataError, Diagnostic, QueryError, suggest
 from sparkleene.language import parse, parse_expression, to_text
 from sparkleene.language.bind import bind
+from sparkleene.language.build import Builder, Part
 from sparkleene.plan.plan import Plan, plan
 
 if TYPE_CHECKING:
+    from sparkleene.charts import Chart
     from sparkleene.engine.options import Options
     from sparkleene.spark.request import Request
 
@@ -252,9 +254,54 @@ class Query:
             made, more = request.plan, {"Spark": ask["explain"](request)}
         return explain(made, to_text(self._tree), reading, more)
 
+    def to_dot(self) -> str:
+        """Return the query's automaton as Graphviz reads it."""
+        from sparkleene.plan.picture import to_dot
+
+        return to_dot(self.plan)
+
+    def to_svg(self) -> str:
+        """Return a picture of the query's automaton; a notebook shows it for the query."""
+        from sparkleene.plan.drawing import to_svg
+
+        return to_svg(self.plan)
+
+    def plot(
+        self, result: Any, value: str | None = None, *, title: str | None = None, most: int = 8
+    ) -> Chart:
+        """Return a chart of a result of this query, which a notebook shows: a line per group over the windows.
+
+        `result` is what `run` returned, `value` the column to draw, by default the first aggregate. The chart's
+        `save("chart.svg")` writes it as SVG or PNG, which needs matplotlib, and `text()` gives it as text.
+
+        >>> import pyarrow as pa
+        >>> q = query("RETURN COUNT(*) PATTERN SEQ(A+, B) WHERE [user] GROUP-BY user")
+        >>> data = pa.table({"time": [1, 2, 3, 4], "type": list("AABB"), "user": ["ann"] * 3 + ["bob"]})
+        >>> print(q.plot(q.run(data)).text(width=40))
+        count by user
+        ann ████████████████████████████████  3
+        """
+        from sparkleene.charts import chart
+        from sparkleene.engine.tables import read
+
+        table = result.toArrow() if _is_spark(result) else read(result)[0]
+        name = self._tree.name or "" if title is None else title
+        return chart(table, value=value, groups=self.plan.bound.group_names, title=name, most=most)
+
+    @property
+    def time(self) -> str:
+        """The column of event times."""
+        return self._time
+
     def __repr__(self) -> str:
         """Show the query's text."""
         return f"<sparkleene query {self.text!r}>"
+
+    def _repr_html_(self) -> str:
+        """Show the query's text and the picture of its automaton in a notebook."""
+        from html import escape
+
+        return f"<pre>{escape(to_text(self._tree))}</pre>{self.to_svg()}"
 
 
 def _is_spark(data: Any) -> bool:
@@ -300,3 +347,31 @@ def query(
         numbers=numbers,
         offset=offset,
     )
+
+
+@dataclass(frozen=True, repr=False)
+class QueryBuilder(Builder):
+    """A query in the making; `query` compiles it."""
+
+    def query(self, **options: Any) -> Query:
+        """Compile what was built, with the options of `sparkleene.query`."""
+        return query(self.text, **options)
+
+
+def pattern(first: Part, *more: Part) -> QueryBuilder:
+    """Return a query over the trends of a pattern, to be told more, for those who prefer Python to text.
+
+    Parts are text, or what `seq`, `plus`, `star`, `optional`, `times`, `either`, `both` and `no` return; several
+    parts are one SEQ. Every method returns a new query in the making, `text` is what it says so far.
+
+    >>> from sparkleene import plus, seq
+    >>> rides = pattern(seq("Pickup P", plus("Trip T"), "Dropoff D")).where("[driver]")
+    >>> rides = rides.within("1 hour", slide="1 hour")
+    >>> rides
+    RETURN COUNT(*)
+    PATTERN SEQ(Pickup P, Trip T+, Dropoff D)
+    WHERE [driver]
+    WITHIN 1 hour SLIDE 1 hour
+    >>> q = rides.query(time="ts")
+    """
+    return QueryBuilder.of(first, *more)

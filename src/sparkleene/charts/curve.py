@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 
+from sparkleene.charts.data import Series
 from sparkleene.charts.numbers import Array
 from sparkleene.charts.times import Axis, distances
 
 PIXELS = 1200  # columns of a picture that a line can tell apart
+COARSE = 150  # columns of what only stands behind
 
 
 def broken(x: Array, y: Array, axis: Axis | None) -> tuple[Array, Array]:
@@ -50,3 +54,18 @@ def lonely(y: Array) -> Array:
     """
     gap = np.r_[True, np.isnan(y), True]
     return np.asarray(gap[:-2] & ~gap[1:-1] & gap[2:])
+
+
+def band(series: Sequence[Series], places: Sequence[Array], axis: Axis) -> tuple[Array, Array, Array]:
+    """Return between which places all groups are, at windows from the first to the last."""
+    x, y = np.concatenate([one.x for one in series]), np.concatenate(places)
+    if axis.windows > COARSE:
+        far = distances(x, axis.low)
+        column = np.minimum((far / axis.span * COARSE).astype(np.int64), COARSE - 1)
+    else:
+        column = np.unique(x, return_inverse=True)[1]
+    there, first, column = np.unique(column, return_index=True, return_inverse=True)
+    low, high = np.full(there.size, np.nan), np.full(there.size, np.nan)
+    np.fmin.at(low, column, y)
+    np.fmax.at(high, column, y)
+    return x[first], low, high

@@ -30,6 +30,13 @@ class Series:
         return self.y.take(slice(self.largest, self.largest + 1))
 
 
+def by_size(series: Sequence[Series]) -> list[int]:
+    """Return the places of series from the one with the largest value down."""
+    keys = [np.array([one.most().keys()[i][0] for one in series]) for i in (0, 1)]
+    order: list[int] = np.lexsort((-np.arange(len(series)), *keys))[::-1].tolist()
+    return order
+
+
 def value_column(table: pa.Table, value: str | None, groups: Sequence[str]) -> str:
     """Return the column to draw: the one named, or the first aggregate that is a number.
 

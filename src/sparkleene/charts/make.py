@@ -9,7 +9,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from sparkleene.charts.chart import Chart
-from sparkleene.charts.data import WINDOW, series_of, value_column
+from sparkleene.charts.data import WINDOW, by_size, series_of, value_column
 from sparkleene.charts.numbers import Numbers, numbers
 from sparkleene.charts.scale import Scale, scale_of
 from sparkleene.charts.times import axis_of, starts, written
@@ -55,8 +55,7 @@ def chart(
             window, axis = _only(table, zone), None
     found, left_out = series_of(table, groups, x, numbers(table.column(name)), most)
     if axis is None:  # bars read best from the largest down
-        minor, major = (np.array([s.most().keys()[i][0] for s in found]) for i in (0, 1))
-        found = [found[i] for i in np.lexsort((-np.arange(len(found)), minor, major))[::-1]]
+        found = [found[i] for i in by_size(found)]
     drawn = Numbers(*(np.concatenate([getattr(s.y, part) for s in found]) for part in ("sign", "log10")))
     return Chart(name, tuple(found), scale_of(drawn, axis is None), axis, title, by, left_out, window)
 

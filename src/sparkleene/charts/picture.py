@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from sparkleene.charts.chart import Chart
-from sparkleene.charts.curve import broken, lonely, thinned
-from sparkleene.charts.ticks import tick_labels, time_axis
+from sparkleene.charts.curve import band, broken, lonely, thinned
+from sparkleene.charts.data import Series, by_size
+from sparkleene.charts.ticks import plotted, tick_labels, time_axis
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -19,10 +20,11 @@ if TYPE_CHECKING:
 
 # Okabe and Ito's colours, told apart with any kind of colour vision; grey and wine in place of black and yellow.
 COLORS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#666666", "#882255")
-DASHES = ("-", "--", ":", "-.")  # for more groups than colours
-INK, FAINT, EDGE, GRID, STEM = "#222222", "#6b6b6b", "#999999", "#e4e4e4", "#b9d3e4"
-WIDTH, HEIGHT, ROW, DPI = 9.0, 4.2, 0.34, 150  # inches
-PAD = 0.13
+INK, FAINT, EDGE, GRID, STEM, BAND = "#222222", "#6b6b6b", "#999999", "#e4e4e4", "#b9d3e4", "#f0f0f0"
+WIDTH, HEIGHT, PANEL, ROW, DPI = 9.0, 4.0, 1.45, 0.34, 150  # inches
+PAD, GAPS = 0.13, (0.22, 0.36)
+TOGETHER, ACROSS = 4, 4  # lines that can be told apart in one panel, and panels beside each other
+MOST = 60  # groups that a picture can hold
 LONGEST = 26  # characters of a group's name
 STYLE = {
     "svg.hashsalt": "sparkleene",
@@ -41,6 +43,7 @@ FONTS = (
     "WenQuanYi Zen Hei",
     "Unifont",
 )
+Grid = list[list["Axes"]]
 _style = threading.Lock()  # matplotlib's settings are global while they hold
 
 
@@ -84,19 +87,31 @@ def figure(chart: Chart) -> Figure:
     """Return a figure of matplotlib with the chart on it."""
     from matplotlib.figure import Figure
 
-    bars = chart.axis is None and not chart.empty
-    height = (
-        0.7 + 0.4 * bool(chart.title) + 0.3 * chart.scale.log + ROW * len(chart.series) if bars else HEIGHT
-    )
-    made = Figure(figsize=(WIDTH, height), facecolor="white")
-    axes = made.add_axes((0.1, 0.15, 0.85, 0.7))
+    title = 0.4 * bool(chart.title)
+    if chart.empty:
+        made, draw = Figure((WIDTH, 1.6 + title)), _nothing
+    elif chart.axis is None:
+        made, draw = (
+            Figure((WIDTH, 0.7 + title + 0.3 * chart.scale.log + ROW * len(chart.series[:MOST]))),
+            _bars,
+        )
+    elif len(chart.series) <= TOGETHER:
+        made, draw = Figure((WIDTH, HEIGHT + title)), _lines
+    else:
+        rows = -(-len(chart.series[:MOST]) // ACROSS)
+        made, draw = Figure((WIDTH, 0.9 + title + PANEL * rows)), _panels
+    _arrange(made, draw(made, chart), chart.title)
+    return made
+
+
+def _axes(made: Figure) -> Axes:
+    """Add axes with no more than can be read."""
+    axes = made.add_axes((0.1, 0.1, 0.8, 0.8), label=str(len(made.axes)))
     for spine in axes.spines.values():
         spine.set_visible(False)
     axes.set_axisbelow(True)
     axes.tick_params(length=0, colors=INK, labelsize=9)
-    (_nothing if chart.empty else _bars if bars else _lines)(axes, chart)
-    _arrange(made, axes, chart.title)
-    return made
+    return axes
 
 
 def _say(on: Any, x: float, y: float, text: str, **style: Any) -> Any:
@@ -108,73 +123,117 @@ def _name(text: str) -> str:
     return text if len(text) <= LONGEST else f"{text[: LONGEST - 1]}…"
 
 
-def _caption(axes: Axes, chart: Chart, *more: str) -> None:
+def _caption(axes: Axes, chart: Chart, above: float = 9) -> None:
     """Say above what the values are, in place of a label to be read sideways."""
-    notes = [chart.window, "log scale" if chart.scale.log else "", *more]
-    if chart.beyond:
-        notes.append("▲ beyond 1.8e+308")
+    beyond = "triangles are beyond 1.8e+308" if chart.beyond else ""
+    notes = [chart.window, "log scale" if chart.scale.log else "", beyond]
     note = ", ".join(note for note in notes if note)
-    text = f"{chart.value} ({note})" if note else chart.value
-    axes.set_title(text, loc="left", fontsize=10, color=FAINT, pad=9, parse_math=False)
+    what = f"{chart.value} by {chart.by}" if chart.by else chart.value
+    axes.annotate(
+        f"{what} ({note})" if note else what,
+        (0, 1),
+        (0, above),
+        xycoords="axes fraction",
+        textcoords="offset points",
+        size=10,
+        color=FAINT,
+        parse_math=False,
+    )
 
 
 # ---- over windows
 
 
-def _lines(axes: Axes, chart: Chart) -> None:
-    """Draw a line per group over the windows."""
+def _line(axes: Axes, chart: Chart, series: Series, style: dict[str, Any], few: bool) -> None:
+    """Draw a group over the windows: a line, dots where it would not show, triangles for what is infinite."""
     assert chart.axis is not None
-    few = len(chart.series) * chart.axis.windows <= 60
-    styles: list[dict[str, Any]] = []
-    for i, series in enumerate(chart.series):
-        color, dash = COLORS[i % len(COLORS)], DASHES[i // len(COLORS) % len(DASHES)]
-        styles.append({"color": color, "linestyle": dash, "clip_on": False})
-        x, y = broken(series.x, chart.scale.places(series.y), chart.axis)
-        beyond = np.isinf(series.y.log10) & (series.y.sign != 0)
-        axes.plot(*thinned(x, y), linewidth=1.5, solid_joinstyle="round", **styles[-1])
-        for marker, which in (("o", few | lonely(y)), ("^", np.isin(x, series.x[beyond]))):
-            shown = which & ~np.isnan(y)
-            if shown.any():  # a line of nothing would count as one at the corner of the picture
-                axes.plot(x[shown], y[shown], marker, color=color, markersize=3.6, clip_on=False)
+    x, y = broken(series.x, chart.scale.places(series.y), chart.axis)
+    x = plotted(x)
+    axes.plot(*thinned(x, y), linewidth=1.5, solid_joinstyle="round", clip_on=False, **style)
+    infinite = np.isin(x, plotted(series.x[np.isposinf(series.y.log10)]))
+    dots = (few | lonely(y)) & ~infinite
+    for marker, which in (("o", dots), ("^", infinite & (y > 0.5)), ("v", infinite & (y <= 0.5))):
+        shown = which & ~np.isnan(y)
+        if shown.any():  # a line of nothing would count as one at the corner of the picture
+            axes.plot(x[shown], y[shown], marker, color=style["color"], markersize=3.6, clip_on=False)
+
+
+def _frame(axes: Axes, chart: Chart, beside: int, below: int) -> str:
+    """Draw the axes with so many ticks at most, and return what to write below them."""
+    assert chart.axis is not None
     axes.set_ylim(-0.03, 1.03)
-    ticks = chart.scale.ticks()
+    ticks = chart.scale.ticks(beside)
     axes.set_yticks([tick.place for tick in ticks], tick_labels(chart.scale, ticks))
     axes.grid(axis="y", color=GRID, linewidth=0.8)
     axes.spines["bottom"].set(visible=True, color=EDGE)
     axes.tick_params(axis="x", length=3, color=EDGE)
-    axes.margins(x=0.01)
+    low, high = plotted(np.array([chart.axis.low, chart.axis.high]))
+    room = 0.01 * (high - low) or 1.0
+    axes.set_xlim(low - room, high + room)
+    return time_axis(axes, chart.axis, below)
+
+
+def _below(axes: Axes, text: str) -> None:
+    axes.set_xlabel(text, fontsize=9, color=FAINT, labelpad=7, loc="left")
+
+
+def _lines(made: Figure, chart: Chart) -> Grid:
+    """Draw a few groups together, their names at the right, the one that rises highest first."""
+    axes = _axes(made)
+    few = sum(series.x.size for series in chart.series) <= 60
+    for series, color in zip(chart.series, COLORS, strict=False):
+        _line(axes, chart, series, {"color": color}, few)
     _caption(axes, chart)
-    label = time_axis(axes, chart.axis)
-    axes.set_xlabel(label, fontsize=9, color=FAINT, labelpad=7)
-    if chart.by:
-        _legend(axes, chart, styles)
-
-
-def _legend(axes: Axes, chart: Chart, styles: list[dict[str, Any]]) -> None:
-    """Name the lines at the right, the one that rises highest first."""
-    minor, major = (np.array([s.most().keys()[i][0] for s in chart.series]) for i in (0, 1))
-    order = np.lexsort((-np.arange(minor.size), minor, major))[::-1].tolist()
-    gap = min(0.085, 0.9 / (len(order) + 1))
+    _below(axes, _frame(axes, chart, 6, 10))
+    if not chart.by:
+        return [[axes]]
     at = {"transform": axes.transAxes, "va": "center", "size": 9}
-    _say(axes, 1.02, 1.0, _name(chart.by), color=FAINT, **at)
-    for row, i in enumerate(order, 1):
-        y = 1.0 - row * gap
-        axes.plot([1.02, 1.05], [y, y], transform=axes.transAxes, linewidth=2.2, **styles[i])
+    order = by_size(chart.series)
+    for row, i in enumerate(order):
+        y = 1.0 - 0.085 * row
+        style: dict[str, Any] = {"transform": axes.transAxes, "color": COLORS[i], "clip_on": False}
+        axes.plot([1.02, 1.05], [y, y], linewidth=2.2, **style)
         _say(axes, 1.06, y, _name(chart.series[i].name), **at)
     if more := chart.more(len(order)):
-        _say(axes, 1.02, 1.0 - (len(order) + 1) * gap, more, color=FAINT, **at)
+        _say(axes, 1.02, 1.0 - 0.085 * len(order), more, color=FAINT, **at)
+    return [[axes]]
+
+
+def _panels(made: Figure, chart: Chart) -> Grid:
+    """Draw each of many groups in a panel of its own; grey is where all of them are."""
+    assert chart.axis is not None
+    shown = chart.series[:MOST]
+    x, low, high = band(shown, [chart.scale.places(series.y) for series in shown], chart.axis)
+    every = [_axes(made) for _ in shown]
+    few = sum(series.x.size for series in shown) <= 60 * len(shown)
+    for i, (axes, series) in enumerate(zip(every, shown, strict=True)):
+        axes.fill_between(plotted(x), low, high, color=BAND, linewidth=0)
+        _line(axes, chart, series, {"color": COLORS[0]}, few and chart.axis.windows <= 20)
+        below = _frame(axes, chart, 4, 4)
+        at = {"transform": axes.transAxes, "va": "bottom"}
+        _say(axes, 0, 1.04, _name(series.name), size=9.5, **at)
+        largest = "max " + (series.most().words()[0].replace("-", "−") or "none")
+        _say(axes, 1, 1.04, largest, size=8, color=FAINT, ha="right", **at)
+        axes.tick_params(labelsize=8.5, labelleft=i % ACROSS == 0, labelbottom=i + ACROSS >= len(shown))
+    grid = [every[i : i + ACROSS] for i in range(0, len(every), ACROSS)]
+    more = chart.more(len(shown))
+    _below(grid[-1][0], f"{below}; grey: where all of these are{f'; {more}' if more else ''}")
+    _caption(every[0], chart, 24)
+    return grid
 
 
 # ---- without windows
 
 
-def _bars(axes: Axes, chart: Chart) -> None:
+def _bars(made: Figure, chart: Chart) -> Grid:
     """Draw a bar per group, or on a log scale, which has no zero to start from, a dot; beside it the value."""
-    rows = range(len(chart.series))[::-1]
+    axes = _axes(made)
+    series = chart.series[:MOST]
+    rows = range(len(series))[::-1]
     origin = chart.scale.origin()
-    for row, series in zip(rows, chart.series, strict=True):
-        place = float(chart.scale.places(series.most())[0])
-        word = series.most().words()[0].replace("-", "−") or "no value"
+    for row, one in zip(rows, series, strict=True):
+        place = float(chart.scale.places(one.most())[0])
+        word = one.most().words()[0].replace("-", "−") or "no value"
         if chart.scale.log and not np.isnan(place):
             axes.plot([0, place], [row, row], color=STEM, linewidth=1.5)
             axes.plot([place], [row], "o", color=COLORS[0], markersize=7, clip_on=False, zorder=3)
@@ -191,27 +250,37 @@ def _bars(axes: Axes, chart: Chart) -> None:
             color=FAINT if np.isnan(place) else INK,
             size=9,
         )
-    axes.set_yticks(list(rows), [_name(series.name) for series in chart.series], parse_math=False)
+    axes.set_yticks(list(rows), [_name(one.name) for one in series], parse_math=False)
+    axes.tick_params(axis="y", pad=8 if chart.scale.log else 4)
     axes.set_ylim(-0.6, len(rows) - 0.4)
-    axes.set_xlim(0.0, 1.0)
+    axes.set_xlim(
+        -0.1 if origin > 0 else 0.0, 1.0
+    )  # values of bars to the left stand between them and the names
     axes.axvline(origin, color=EDGE, linewidth=0.8)
     ticks = chart.scale.ticks() if chart.scale.log else []  # bars from zero need no more than their values
     axes.set_xticks([tick.place for tick in ticks], tick_labels(chart.scale, ticks))
     axes.grid(axis="x", color=GRID, linewidth=0.8)
-    _caption(axes, chart, f"by {chart.by}" if chart.by else "", chart.more(len(rows)))
+    axes.grid(visible=False, axis="y")
+    _caption(axes, chart)
+    if more := chart.more(len(rows)):
+        _below(axes, more)
+    return [[axes]]
 
 
-def _nothing(axes: Axes, chart: Chart) -> None:
+def _nothing(made: Figure, chart: Chart) -> Grid:
     """Say that there is nothing to draw."""
+    axes = _axes(made)
     axes.set_axis_off()
     _caption(axes, chart)
     at = {"transform": axes.transAxes, "ha": "center", "va": "center"}
     _say(axes, 0.5, 0.5, chart.empty, size=14, color=FAINT, **at)
+    return [[axes]]
 
 
-def _arrange(made: Figure, axes: Axes, title: str) -> None:
+def _arrange(made: Figure, grid: Grid, title: str) -> None:
     """Write the title, and give the axes the room that is left by what stands around them."""
     from matplotlib.backends.backend_agg import FigureCanvasAgg
+    from matplotlib.transforms import Bbox
 
     renderer = FigureCanvasAgg(made).get_renderer()  # type: ignore[no-untyped-call]
     width, height = made.get_size_inches() * made.dpi
@@ -220,12 +289,19 @@ def _arrange(made: Figure, axes: Axes, title: str) -> None:
     if title:
         written = _say(made, pad / width, 1 - pad / height, title, size=13, weight="bold", va="top")
         top += written.get_window_extent(renderer).height + pad
+    every = [axes for row in grid for axes in row]
+    across, down = GAPS[0] * made.dpi, GAPS[1] * made.dpi
     for _ in range(
         3
     ):  # what stands at the right is placed by shares of the axes, and ticks depend on their width
-        inner, around = axes.get_window_extent(renderer), axes.get_tightbbox(renderer)
-        assert around is not None
+        inner = Bbox.union([axes.get_window_extent(renderer) for axes in every])
+        around = Bbox.union([box for axes in every if (box := axes.get_tightbbox(renderer)) is not None])
         left, right = inner.x0 - around.x0 + pad, around.x1 - inner.x1 + pad
         below, above = inner.y0 - around.y0 + pad, around.y1 - inner.y1 + top
-        across, up = max(0.2 * width, width - left - right), max(0.2 * height, height - below - above)
-        axes.set_position((left / width, below / height, across / width, up / height))
+        columns, rows = len(grid[0]), len(grid)
+        wide = max(0.2 * width, width - left - right + across) / columns
+        high = max(0.2 * height, height - below - above + down) / rows
+        for row, line in enumerate(grid):
+            for column, axes in enumerate(line):
+                x, y = left + column * wide, below + (rows - 1 - row) * high
+                axes.set_position((x / width, y / height, (wide - across) / width, (high - down) / height))

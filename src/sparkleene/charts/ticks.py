@@ -7,11 +7,17 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from sparkleene.charts.numbers import Array
 from sparkleene.charts.scale import Scale, Tick
 from sparkleene.charts.times import Axis
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+
+# For ticks of years, months, days, hours, minutes and seconds, and where the finer part of one is zero.
+FORMATS = ["%Y", "%b", "%b %d", "%H:%M", "%H:%M", "%H:%M:%S.%f"]
+ZERO_FORMATS = ["", "%Y", "%b %d", "%b %d", "%H:%M", "%H:%M"]
+STEPS = {4: [1, 2, 3, 4, 6, 12], 5: [1, 2, 5, 10, 15, 20, 30], 6: [1, 2, 5, 10, 15, 20, 30]}  # from hours on
 
 
 def tick_labels(scale: Scale, ticks: Sequence[Tick]) -> list[str]:
@@ -37,17 +43,53 @@ def _label(tick: Tick, power: int, short: bool) -> str:
     return ("" if tick.number == 1 else f"{tick.number:g}×") + f"$10^{{{tick.power}}}$"
 
 
-def time_axis(axes: Axes, axis: Axis) -> str:
-    """Set the ticks of windows, and return what to write below them."""
-    from matplotlib import dates, ticker
+def plotted(x: Array) -> Array:
+    """Return the starts of windows as matplotlib counts them: times in days."""
+    if x.dtype.kind != "M":
+        return x.astype(np.float64)
+    from matplotlib.dates import date2num
 
-    zone = f" {axis.zone}" if axis.zone else ""
-    if not axis.dated:
-        axes.xaxis.set_major_locator(ticker.MaxNLocator(8, integer=axis.span >= 4))
-        axes.xaxis.set_major_formatter(ticker.FuncFormatter(lambda x, _: f"{x:,.10g}".replace("-", "−")))
-        return "window start"
-    first, last = (str(day) for day in np.array([axis.low, axis.high], "datetime64[D]"))
-    locator = dates.AutoDateLocator(minticks=4, maxticks=9)  # type: ignore[no-untyped-call]
-    axes.xaxis.set_major_locator(locator)
-    axes.xaxis.set_major_formatter(dates.ConciseDateFormatter(locator, show_offset=False))  # type: ignore[no-untyped-call]
-    return f"window start, {first if first == last else f'{first} to {last}'}{zone}"
+    return np.asarray(date2num(x), np.float64)  # type: ignore[no-untyped-call]
+
+
+def time_axis(axes: Axes, axis: Axis, most: int) -> str:
+    """Set the ticks of windows, at most so many, and return what to write below them."""
+    low, high = axes.get_xlim()
+    first, last = (
+        (str(day) for day in np.array([axis.low, axis.high], "datetime64[D]")) if axis.dated else ("", "")
+    )
+    if len(first) == len(last) == 10:  # years that the calendar of Python has
+        ticks, labels = _dates(axes, most)
+    else:
+        from matplotlib.ticker import MaxNLocator
+
+        places = MaxNLocator(most - 1, steps=[1, 2, 2.5, 5, 10], integer=axis.span >= 4).tick_values(
+            low, high
+        )
+        ticks = [float(place) for place in places]
+        labels = [_year(place) if axis.dated else f"{place:,.10g}".replace("-", "−") for place in ticks]
+    inside = [i for i, place in enumerate(ticks) if low <= place <= high]
+    made = axes.set_xticks([ticks[i] for i in inside], [labels[i] for i in inside])
+    axes.set_xlim(low, high)
+    for tick in made if most < 5 else ():  # there are neighbours to the left and to the right
+        share = (float(tick.get_loc()) - low) / (high - low)
+        tick.label1.set_horizontalalignment("left" if share < 0.1 else "right" if share > 0.9 else "center")
+    days = first if first == last else f"{first} to {last}"
+    return f"window start{f', {days}' if days else ''}{f' {axis.zone}' if axis.zone else ''}"
+
+
+def _dates(axes: Axes, most: int) -> tuple[list[float], list[str]]:
+    """Return ticks at round times."""
+    from matplotlib import dates
+
+    locator = dates.AutoDateLocator(minticks=2, maxticks=most)  # type: ignore[no-untyped-call]
+    locator.intervald.update(STEPS)
+    locator.set_axis(axes.xaxis)
+    ticks = [float(place) for place in locator()]
+    written = dates.ConciseDateFormatter(locator, formats=FORMATS, zero_formats=ZERO_FORMATS)  # type: ignore[no-untyped-call]
+    return ticks, written.format_ticks(ticks)
+
+
+def _year(day: float) -> str:
+    """Write the year of a day that is far off."""
+    return str(np.datetime64(int(day), "D"))[:-6]

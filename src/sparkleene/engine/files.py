@@ -12,6 +12,7 @@ from typing import Any, Literal
 
 import pyarrow as pa
 import pyarrow.csv as pc_csv
+import pyarrow.dataset as ds
 import pyarrow.json as pc_json
 import pyarrow.parquet as pq
 
@@ -76,6 +77,12 @@ class Source:
         except (pa.ArrowException, OSError, ValueError) as error:
             raise _unreadable(self.path, error) from error
 
+    def count(self) -> int:
+        """Return the number of rows of Parquet files, which their footers tell."""
+        if self.path.is_dir():
+            return int(ds.dataset(self.path, format="parquet").count_rows())
+        return int(pq.read_metadata(self.path).num_rows)
+
     @cached_property
     def _json(self) -> pa.Table:
         """All of a file of JSON lines, whose columns nothing tells beforehand."""
@@ -100,6 +107,27 @@ class Files:
             return list(self.sources[0].schema.names)  # a name that is there twice is twice
         return list(dict.fromkeys(name for source in self.sources for name in source.schema.names))
 
+    @cached_property
+    def rows(self) -> int | None:
+        """How many rows there are, if that is known without reading them."""
+        if self.kind != "parquet":
+            return None
+        try:
+            return sum(source.count() for source in self.sources)
+        except (pa.ArrowException, OSError, ValueError):  # reading the rows will tell what is wrong
+            return None
+
+    def empty(self) -> pa.Table:
+        """Return a table with the columns and no rows."""
+        schemas = [source.schema for source in self.sources]
+        try:
+            unified = (
+                schemas[0] if len(schemas) == 1 else pa.unify_schemas(schemas, promote_options="permissive")
+            )
+        except pa.ArrowException as error:
+            raise _unfit(error) from error
+        return unified.empty_table()
+
     def read(self, needed: list[str], dictionary: Collection[str] = ()) -> pa.Table:
         """Return some of the columns; where a file lacks one, its rows are NULL there."""
         if len(self.sources) == 1:
@@ -114,10 +142,7 @@ class Files:
         try:
             return pa.concat_tables(tables, promote_options="permissive").select(needed)
         except pa.ArrowException as error:
-            note = (str(error).strip() or type(error).__name__).splitlines()[0]
-            raise PLACE.error(
-                "unreadable-file", "the files do not fit together", notes=[note], help="give columns one type"
-            ) from error
+            raise _unfit(error) from error
 
 
 def files(given: str | os.PathLike[str] | Sequence[str | os.PathLike[str]]) -> Files:
@@ -222,7 +247,19 @@ def _top(leaf: str, tops: Collection[str]) -> str | None:
     return next((top for top in tops if leaf.startswith(top + ".")), None)
 
 
+def _unfit(error: Exception) -> DataError:
+    """Return the error for files whose columns are of different types."""
+    note = first_line(error)
+    return PLACE.error(
+        "unreadable-file", "the files do not fit together", notes=[note], help="give columns one type"
+    )
+
+
 def _unreadable(path: Path, error: Exception) -> DataError:
     """Return the error for a file that cannot be read."""
-    note = (str(error).strip() or type(error).__name__).splitlines()[0]
-    return PLACE.error("unreadable-file", f"cannot read '{path}'", notes=[note])
+    return PLACE.error("unreadable-file", f"cannot read '{path}'", notes=[first_line(error)])
+
+
+def first_line(error: Exception) -> str:
+    """Return what an error of another library says, in one line."""
+    return (str(error).strip() or type(error).__name__).splitlines()[0]

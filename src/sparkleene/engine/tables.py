@@ -11,7 +11,7 @@ from typing import Any
 import pyarrow as pa
 
 from sparkleene.engine.fields import duplicate_column, missing_column
-from sparkleene.engine.files import PLACE, Files, files
+from sparkleene.engine.files import PLACE, Files, files, first_line
 from sparkleene.errors import DataError
 
 Back = Callable[[pa.Table], Any]
@@ -127,11 +127,6 @@ def _from_pandas(frame: Any, needed: list[str]) -> pa.Table:
             "unsupported-data",
             "a column of the DataFrame cannot be read",
             help="give the column one type, with .astype",
-            notes=[_first_line(error)],
+            notes=[first_line(error)],
         ) from error
     return table.rename_columns([str(name) for name in part.columns])
-
-
-def _first_line(error: Exception) -> str:
-    """Return what an error of another library says, in one line."""
-    return (str(error).strip() or type(error).__name__).splitlines()[0]

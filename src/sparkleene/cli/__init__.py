@@ -1,0 +1,12 @@
+"""The command line: `sparkleene run QUERY EVENTS...` and what belongs to it.
+
+`app` has the commands, each a few lines; the other modules do what a command needs: read (`inputs`), start Spark
+(`sparks`), run a stream (`live`), show (`show`, `progress`), and turn what goes wrong into a message (`failures`).
+"""
+
+
+def main() -> None:
+    """Run the command line."""
+    from sparkleene.cli.app import app
+
+    app(prog_name="sparkleene")

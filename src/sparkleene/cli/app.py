@@ -1,0 +1,329 @@
+"""The commands."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+import typer
+from typer.core import TyperGroup
+
+from sparkleene import __version__
+from sparkleene.cli import inputs, show
+from sparkleene.cli.examples import EXAMPLES
+from sparkleene.cli.failures import told, wrong
+from sparkleene.cli.options import (
+    Ask,
+    Conf,
+    Engine,
+    Events,
+    Format,
+    Master,
+    Output,
+    Queries,
+    QueryText,
+    reading,
+)
+from sparkleene.cli.progress import note, working
+from sparkleene.cli.results import by_window
+from sparkleene.engine.files import files
+from sparkleene.errors import SparkleeneError
+from sparkleene.query import Query
+
+
+class Commands(TyperGroup):
+    """The commands; what goes wrong in one is told."""
+
+    def invoke(self, ctx: Any) -> Any:
+        """Run a command."""
+        with told():
+            return super().invoke(ctx)
+
+
+app = typer.Typer(
+    name="sparkleene",
+    cls=Commands,
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,
+    rich_markup_mode=None,
+    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110},
+    epilog="Exit codes: 0 done, 1 an error in query, data or Spark, 2 a wrong command line, 130 interrupted.",
+)
+
+
+@app.command(epilog=EXAMPLES["run"])
+@reading
+def run(
+    ask: Ask,
+    query: QueryText,
+    events: Events,
+    engine: Engine = "spark",
+    output: Output = None,
+    format: Format = None,
+    plot: Annotated[bool, typer.Option("--plot", help="Draw the result as text, too.")] = False,
+    plot_file: Annotated[
+        str | None, typer.Option(metavar="PATH", help="Draw the result to a file .png or .svg.")
+    ] = None,
+    plot_value: Annotated[
+        str | None, typer.Option(metavar="COLUMN", help="What to draw; by default the first aggregate.")
+    ] = None,
+    master: Master = None,
+    conf: Conf = None,
+) -> None:
+    """Run a query over files of events."""
+    kind = show.format_of(format, output)
+    q = ask(query)
+    drawn = plot or plot_file is not None
+    if engine == "local":
+        with working(f"counting trends in {_many(events)}"):
+            result = q.run(events)
+    else:
+        folder = output if output is not None and show.is_folder(output) and not drawn else None
+        result = _on_spark(q, events, master, conf, kind, folder)
+        if result is None:
+            return
+    show.write(result, kind, output)
+    if drawn:
+        chart = q.plot(result, value=plot_value)
+        if plot:
+            print(chart.text(color=sys.stdout.isatty()))
+        if plot_file is not None:
+            with show.written(plot_file) as path:
+                chart.save(path)
+
+
+def _many(events: list[str]) -> str:
+    """Return how many events there are, for a person who waits, where the files tell it at once."""
+    rows = files(events).rows if sys.stderr.isatty() else None
+    return "events" if rows is None else f"{rows:,} events"
+
+
+def _on_spark(
+    q: Query, events: list[str], master: str | None, conf: Any, kind: str, folder: str | None
+) -> Any:
+    """Return a query's result on Spark by window and group, or have it written to a folder."""
+    from sparkleene.cli.sparks import started, work_of
+
+    found, many = files(events), _many(events)
+    with working("starting Spark") as line, started(master, conf) as spark:
+        line.text = f"counting trends in {many}"
+        line.more = lambda: work_of(spark)
+        frame = q.run(events if found.kind == "parquet" else inputs.frame_of(spark, found), engine="spark")
+        if folder is not None:
+            frame.write.format(kind).option("header", True).save(folder)
+            return None
+        result = frame.toArrow()
+    return by_window(result, q)
+
+
+@app.command(epilog=EXAMPLES["trends"])
+@reading
+def trends(
+    ask: Ask,
+    query: QueryText,
+    events: Events,
+    limit: Annotated[int, typer.Option(min=0, metavar="N", help="How many trends.")] = 20,
+    engine: Engine = "local",
+    master: Master = None,
+    conf: Conf = None,
+) -> None:
+    """Show the first trends behind a query's numbers, a line each."""
+    q = ask(query)
+    if engine == "local":
+        with working(f"looking for trends in {_many(events)}"):
+            found = q.trends(events, limit=limit)
+    else:
+        from sparkleene.cli.sparks import started, work_of
+
+        with working("starting Spark") as line, started(master, conf) as spark:
+            line.text = "looking for trends"
+            line.more = lambda: work_of(spark)
+            found = q.trends(inputs.frame_of(spark, files(events)), limit=limit).toArrow()
+    for row in found.to_pylist():
+        print(show.trend(row, q.plan.bound.group_names, q.time))
+    all_ = found.num_rows < limit
+    note(f"all {found.num_rows} trends" if all_ else f"the first {limit} trends; --limit N shows more")
+
+
+@app.command(epilog=EXAMPLES["explain"])
+@reading
+def explain(
+    ask: Ask,
+    query: QueryText,
+    dot: Annotated[bool, typer.Option("--dot", help="The automaton for Graphviz.")] = False,
+    svg: Annotated[bool, typer.Option("--svg", help="The automaton as a picture.")] = False,
+    output: Annotated[
+        str | None, typer.Option("--output", "-o", metavar="PATH", help="A file to write to.")
+    ] = None,
+) -> None:
+    """Tell how a query is evaluated, or draw its automaton."""
+    if dot and svg:
+        raise wrong("both --dot and --svg are given", "leave one of them out")
+    q = ask(query)
+    text = (q.to_dot() if dot else q.to_svg() if svg else q.explain()).rstrip("\n")
+    if output is None:
+        print(text)
+        return
+    with show.written(output) as path:
+        Path(path).write_text(text + "\n", encoding="utf_8")
+
+
+@app.command(epilog=EXAMPLES["check"])
+@reading
+def check(
+    ask: Ask,
+    query: Queries,
+    schema: Annotated[
+        str | None,
+        typer.Option(metavar="EVENTS", help="A file of events whose columns the queries should fit."),
+    ] = None,
+    short: Annotated[
+        bool, typer.Option("--short", help="An error is one line, file:line:column, for editors.")
+    ] = False,
+) -> None:
+    """Check queries, and with --schema the columns and types that they use; no events are counted."""
+    empty = None if schema is None else files(schema).empty()
+    failed = False
+    for given in query:
+        try:
+            q = ask(given)
+            if empty is not None:
+                q.run(empty)
+        except SparkleeneError as error:
+            failed = True
+            print(error.short() if short else error.render(color=sys.stderr.isatty()), file=sys.stderr)
+        else:
+            note(f"{given if len(given.split()) == 1 else 'query'}: ok")
+    if failed:
+        raise typer.Exit(1)
+
+
+@app.command(epilog=EXAMPLES["generate"])
+def generate(
+    name: Annotated[
+        Literal["activity", "clicks", "cluster", "homes", "rides", "stock", "traffic"],
+        typer.Argument(help="Which stream.", show_default=False),
+    ],
+    output: Annotated[
+        str,
+        typer.Option(
+            "--output", "-o", metavar="PATH", help="A file .parquet, .csv or .json.", show_default=False
+        ),
+    ],
+    events: Annotated[int, typer.Option(metavar="N", help="How many events.")] = 1_000_000,
+    seed: Annotated[int, typer.Option(metavar="N", help="Another stream of the same kind.")] = 0,
+    groups: Annotated[
+        int | None, typer.Option(metavar="N", help="How many companies, drivers, users and so on.")
+    ] = None,
+    rate: Annotated[float | None, typer.Option(metavar="N", help="Events in a second.")] = None,
+    option: Annotated[
+        list[str] | None,
+        typer.Option(metavar="NAME=VALUE", help="An option of this stream alone; repeat it for each."),
+    ] = None,
+) -> None:
+    """Write an event stream like those of the papers; the same options give the same events."""
+    from sparkleene.generators import generate as made
+
+    kind = show.format_of(None, output)
+    more: dict[str, Any] = dict(inputs.pairs(option, "--option", "tick=1"))
+    with working(f"making {events:,} events"):
+        table = made(name, events, seed=seed, groups=groups, rate=rate, **more)
+    with working(f"writing {output}"):
+        show.write_events(table, kind, output)
+    note(f"{output}: {table.num_rows:,} events with columns {', '.join(table.column_names)}")
+
+
+@app.command(epilog=EXAMPLES["stream"])
+@reading
+def stream(
+    ask: Ask,
+    query: QueryText,
+    source: Annotated[
+        str,
+        typer.Argument(
+            metavar="SOURCE",
+            help="A folder that files come into, kafka://HOST:PORT/TOPIC, replay:FILES or generate:NAME.",
+            show_default=False,
+        ),
+    ],
+    watermark: Annotated[
+        str, typer.Option(metavar="DELAY", help="How long to wait for events that come late.")
+    ] = "1 minute",
+    option: Annotated[
+        list[str] | None,
+        typer.Option(metavar="NAME=VALUE", help="An option of the source, such as rate=10000; repeat it."),
+    ] = None,
+    schema: Annotated[
+        str | None,
+        typer.Option(
+            metavar="COLUMNS", help="The columns, 'time timestamp, type string', or a file like the source's."
+        ),
+    ] = None,
+    update: Annotated[
+        bool, typer.Option("--update", help="Rows of open windows too, whenever they change.")
+    ] = False,
+    trigger: Annotated[
+        str | None, typer.Option(metavar="INTERVAL", help="The time between batches, such as '5 seconds'.")
+    ] = None,
+    once: Annotated[bool, typer.Option("--once", help="Take what is there by now, then end.")] = False,
+    output: Annotated[
+        str | None,
+        typer.Option("--output", "-o", metavar="FOLDER", help="Write files to a folder, not rows here."),
+    ] = None,
+    format: Format = None,
+    checkpoint: Annotated[
+        str | None,
+        typer.Option(
+            metavar="FOLDER", help="Where to go on from after a stop; by default in the output folder."
+        ),
+    ] = None,
+    master: Master = None,
+    conf: Conf = None,
+) -> None:
+    """Run a query over a stream, and print or write windows as they close. Ctrl-C ends it."""
+    from sparkleene.cli.live import live
+    from sparkleene.cli.sources import Wanted
+
+    if output is not None and update:
+        raise wrong("files take each window once", "leave out --update or --output")
+    kind = format or ("parquet" if output is not None else "table" if sys.stdout.isatty() else "csv")
+    if kind == "parquet" and output is None:
+        raise wrong("Parquet is for files", "add --output FOLDER")
+    if kind == "table" and output is not None:
+        raise wrong("tables are not written to folders", "choose --format csv, json or parquet")
+    options = inputs.pairs(option, "--option", "rate=10000")
+    where = (output, kind, checkpoint)
+    live(Wanted(ask(query), source, options, schema, watermark, update, trigger, once, *where), master, conf)
+
+
+@app.command()
+def demo(
+    events: Annotated[
+        int, typer.Option(min=1000, metavar="N", help="Events of the largest stream.")
+    ] = 1_000_000,
+    output: Annotated[
+        str, typer.Option("--output", "-o", metavar="FOLDER", help="Where data and chart go.")
+    ] = "sparkleene-demo",
+    master: Master = None,
+    conf: Conf = None,
+) -> None:
+    """Run queries of the papers on Spark, over data made here, as a batch and as a stream: about two minutes."""
+    from sparkleene.cli.demo import demo as shown
+
+    shown(events, output, master, conf)
+
+
+def _version(asked: bool) -> None:
+    if asked:
+        print(f"sparkleene {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def root(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_version, is_eager=True, help="Show the version and exit.")
+    ] = False,
+) -> None:
+    """Aggregate event trends, the matches of Kleene patterns, without building them."""

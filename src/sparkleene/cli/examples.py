@@ -1,0 +1,36 @@
+"""Examples that the help of commands shows."""
+
+_LINES = {
+    "run": r"""
+sparkleene run query.q events/ --output result.parquet
+sparkleene run query.q 'logs/*.csv' --time ts --type kind --engine local --plot
+sparkleene run 'RETURN COUNT(*) PATTERN SEQ(Cheap+, Dear)' stocks.csv --time ts \
+    --define 'Cheap=price < 10' --define 'Dear=price > 90' --engine local
+""",
+    "trends": r"""
+sparkleene trends query.q events.parquet --limit 5
+""",
+    "explain": r"""
+sparkleene explain query.q
+sparkleene explain query.q --svg --output automaton.svg
+sparkleene explain query.q --dot | dot -Tpng > automaton.png
+""",
+    "check": r"""
+sparkleene check queries/*.q --schema events.parquet
+""",
+    "generate": r"""
+sparkleene generate stock --events 100000 --output stock.parquet
+sparkleene generate rides --groups 500 --seed 7 --output rides.csv
+""",
+    "stream": r"""
+sparkleene stream query.q generate:stock --option rate=10000 --watermark '2 seconds'
+sparkleene stream query.q replay:stock.parquet --option speed=60
+sparkleene stream query.q incoming/ --output windows/ --trigger '10 seconds'
+sparkleene stream query.q kafka://localhost:9092/clicks --schema 'time timestamp, type string, user long' \
+    --conf spark.jars.packages=org.apache.spark:spark-sql-kafka-0-10_2.13:4.3.0
+""",
+}
+EXAMPLES = {
+    name: "\b\nExamples:\n" + "\n".join(f"  {line}" for line in text.strip().splitlines())
+    for name, text in _LINES.items()
+}

@@ -1,0 +1,76 @@
+"""What goes wrong, as a message and an exit code: nobody is shown a stack trace."""
+
+from __future__ import annotations
+
+import os
+import re
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import NoReturn
+
+from sparkleene.errors import Diagnostic, QueryError, SparkleeneError
+
+ERROR = 1
+"""The exit code of errors; a command line that makes no sense gives 2, Ctrl-C 130."""
+INTERRUPTED = 130
+
+
+def wrong(message: str, help: str | None = None, *notes: str, code: str = "bad-option") -> SparkleeneError:
+    """Return the error for what the command line says."""
+    return QueryError(Diagnostic(code, message, notes=notes, help=help))
+
+
+@contextmanager
+def told() -> Iterator[None]:
+    """Tell what goes wrong, and end."""
+    try:
+        yield
+        sys.stdout.flush()
+    except SparkleeneError as error:
+        _end(error.render(color=sys.stderr.isatty()))
+    except BrokenPipeError:
+        # so that what is left in the buffer does not fail again when Python ends
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        _end("error: the output was closed before its end (broken pipe)")
+    except KeyboardInterrupt:
+        _end("interrupted", INTERRUPTED)
+    except OSError as error:
+        what = f"'{error.filename}': " if error.filename else ""
+        _end(f"error: {what}{error.strerror or _line(error)}")
+    except MemoryError:
+        _end("error: there is not enough memory", ERROR)
+    except Exception as error:
+        if type(error).__module__.split(".")[0] not in ("pyspark", "py4j", "grpc"):
+            raise
+        _end(of_spark(error))
+
+
+def of_spark(error: BaseException) -> str:
+    """Return what an error of Spark says to a user: our own message in it, or its first line.
+
+    >>> of_spark(Exception("[USER_RAISED_EXCEPTION] error[null-time]: no time SQLSTATE: P0001"))
+    'error[null-time]: no time'
+    >>> of_spark(Exception("Job aborted."))
+    'error: Spark says: Job aborted.'
+    """
+    text = str(error)
+    start = text.find("error[")
+    if start < 0:
+        cause = getattr(error, "cause", None)
+        lines = [line for line in text.strip().splitlines() if not line.startswith("\tat ")]
+        return f"error: Spark says: {_line(cause or error) if not lines else lines[0].strip()}"
+    lines = text[start:].split("\n")
+    # a message of ours: its first line, and lines that begin with a gutter
+    more = [re.match(r"\s*\d* *(=|\||-->) ?", line) for line in lines]
+    end = next((i for i, line in enumerate(more) if i and not line), len(lines))
+    return re.sub(r"\s+SQLSTATE: \w+\s*$", "", "\n".join(lines[:end]))
+
+
+def _line(error: BaseException) -> str:
+    return (str(error).strip() or type(error).__name__).splitlines()[0]
+
+
+def _end(text: str, code: int = ERROR) -> NoReturn:
+    print(text, file=sys.stderr)
+    raise SystemExit(code)

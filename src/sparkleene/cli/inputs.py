@@ -1,0 +1,75 @@
+"""What a command is given: a query as text or as a file, and conditions that define event types."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from sparkleene.cli.failures import wrong
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+    from sparkleene.engine.files import Files
+
+
+def read_query(given: str) -> tuple[str, str]:
+    """Return the text of a query and the name that errors show: `given` is a file, the text itself, or - for stdin.
+
+    >>> read_query("RETURN COUNT(*) PATTERN A+")
+    ('RETURN COUNT(*) PATTERN A+', 'query')
+    """
+    if given == "-":
+        return sys.stdin.read(), "standard input"
+    if len(given.split()) > 1 and not _is_file(given):
+        return given, "query"
+    path = Path(given)
+    if not _is_file(given):
+        what = "a folder" if path.is_dir() else "not there"
+        help = "give a file, or the query itself in quotes: 'RETURN COUNT(*) PATTERN A+'"
+        raise wrong(f"the query file '{given}' is {what}", help, code="missing-file")
+    try:
+        return path.read_text(encoding="utf_8"), given
+    except UnicodeDecodeError:
+        raise wrong(f"the query file '{given}' is not text in UTF-8", code="unreadable-file") from None
+
+
+def _is_file(given: str) -> bool:
+    try:
+        return Path(given).is_file()
+    except (OSError, ValueError):  # a text that no file can be named
+        return False
+
+
+def pairs(given: Sequence[str] | None, option: str, example: str) -> dict[str, str]:
+    """Return what a repeated option NAME=VALUE says.
+
+    >>> pairs(["a=1", "b=x=2"], "--conf", "k=v")
+    {'a': '1', 'b': 'x=2'}
+    """
+    parts = [one.partition("=") for one in given or ()]
+    for name, sign, _ in parts:
+        if not sign or not name.strip():
+            raise wrong(f"{option} is '{name}{sign}'", f"write {option} {example}")
+    return {name.strip(): value for name, _, value in parts}
+
+
+def frame_of(spark: SparkSession, found: Files) -> DataFrame:
+    """Return files of events as a DataFrame; their columns and types are those that the local engine finds."""
+    paths = [str(source.path.absolute()) for source in found.sources]
+    if found.kind == "parquet":
+        return spark.read.option("mergeSchema", True).parquet(*paths)
+    if found.kind == "json":
+        return spark.read.options(**JSON).json(paths)
+    return spark.read.options(**csv_options(paths)).csv(paths)
+
+
+JSON = {"inferTimestamp": True}
+
+
+def csv_options(paths: Sequence[str]) -> dict[str, Any]:
+    """Return how Spark is to read CSV files, so that it finds what the local engine finds."""
+    tabs = any(".tsv" in path.lower() for path in paths)
+    return {"header": True, "inferSchema": True, "sep": "\t" if tabs else ",", "enforceSchema": False}

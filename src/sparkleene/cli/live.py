@@ -1,0 +1,157 @@
+"""A query over a stream: where its windows go, and how it is doing."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import sys
+import tempfile
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from sparkleene.cli import show
+from sparkleene.cli.failures import wrong
+from sparkleene.cli.progress import Line, note, working
+from sparkleene.cli.results import by_window
+from sparkleene.cli.sources import Wanted, check, windows
+from sparkleene.cli.sparks import started
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+
+def live(wanted: Wanted, master: str | None, conf: Sequence[str] | None) -> None:
+    """Run a query over a stream until it ends or is interrupted."""
+    if wanted.output is None and (master or "").startswith("sc://"):
+        raise wrong("rows of a stream on Spark Connect are not printed here", "add --output FOLDER")
+    check(wanted)
+    from sparkleene.spark.session import local_cores
+
+    cores = local_cores(master or "local[*]")
+    few = (
+        {} if cores is None else {"spark.sql.shuffle.partitions": str(cores)}
+    )  # each costs time in every batch
+    with (
+        working("starting Spark") as line,
+        checkpoint_of(wanted) as checkpoint,
+        started(master, conf, few) as spark,
+    ):
+        line.text = f"waiting for events from {wanted.source}"
+        printer = Printer(wanted, line)
+        writer = windows(spark, wanted).writeStream.option("checkpointLocation", checkpoint)
+        writer = writer.outputMode("update" if wanted.update else "append")
+        if wanted.once:
+            writer = writer.trigger(availableNow=True)
+        elif wanted.trigger:
+            writer = writer.trigger(processingTime=wanted.trigger)
+        if wanted.output is None:
+            running = writer.foreachBatch(printer.show).start()
+        else:
+            running = writer.format(wanted.format).option("header", True).start(wanted.output)
+        tally = Tally()
+        try:
+            while not running.awaitTermination(1):
+                tally.see(running.recentProgress)
+                line.text = tally.text or line.text
+        except Exception:
+            if printer.failure is not None:
+                raise printer.failure from None
+            raise
+        finally:
+            running.stop()
+        tally.see(running.recentProgress)
+    note(f"{tally.rows:,} events in {tally.batches:,} batches, {tally.late:,} late")
+
+
+@contextmanager
+def checkpoint_of(wanted: Wanted) -> Iterator[str]:
+    """Give the folder of the checkpoint: the one asked for, one in the output folder, or one for this run."""
+    if wanted.checkpoint is None and wanted.output is None:
+        folder = tempfile.mkdtemp(prefix="sparkleene-")
+        try:
+            yield folder
+        finally:
+            shutil.rmtree(folder, ignore_errors=True)
+        return
+    place = wanted.checkpoint or os.path.join(str(wanted.output), "_checkpoint")
+    if "://" not in place:
+        place = str(Path(place).absolute())
+        if Path(place).is_dir():
+            from sparkleene.spark import check_checkpoint
+
+            check_checkpoint(place)
+    yield place
+
+
+class Printer:
+    """Prints the rows of each batch."""
+
+    def __init__(self, wanted: Wanted, line: Line) -> None:
+        """Begin with a header."""
+        self._wanted, self._line = wanted, line
+        self._header = True
+        self.failure: Exception | None = None
+
+    def show(self, batch: DataFrame, number: int) -> None:
+        """Print a batch, in order of windows and groups."""
+        try:
+            table = batch.toArrow()
+            if table.num_rows:
+                table = by_window(table, self._wanted.query)
+                with self._line.aside():
+                    show.write_text(table, self._wanted.format, sys.stdout, self._header)
+                    sys.stdout.flush()
+                self._header = self._header and self._wanted.format == "json"
+        except Exception as error:
+            self.failure = error  # Spark would tell it in other words
+            raise
+
+
+@dataclass
+class Tally:
+    """What a stream has done so far, from the progress of its batches."""
+
+    rows: int = 0
+    late: int = 0
+    batches: int = 0
+    text: str = ""
+    last: int = -1
+
+    def see(self, progress: Sequence[Any]) -> None:
+        """Take in the batches that are new."""
+        for one in progress:
+            if one.batchId <= self.last and one.numInputRows == 0:
+                continue
+            if one.batchId > self.last:
+                self.batches += 1
+                self.rows += one.numInputRows
+                self.late += sum(row["late_rows"] for row in (one.observedMetrics or {}).values())
+                self.last = one.batchId
+            state = sum(store.memoryUsedBytes for store in one.stateOperators)
+            time = (one.eventTime or {}).get("watermark", "")
+            parts = [
+                f"{self.rows:,} events",
+                f"{one.processedRowsPerSecond:,.0f}/s",
+                f"watermark {time.removesuffix('.000Z').replace('T', ' ')}"
+                if time[:4] > "1970"
+                else "no watermark yet",
+                f"state {size(state)}",
+                f"{self.late:,} late",
+            ]
+            self.text = " · ".join(parts)
+
+
+def size(count: float) -> str:
+    """Return a number of bytes to read.
+
+    >>> size(800), size(3_500_000)
+    ('800 B', '3.5 MB')
+    """
+    for unit in ("B", "kB", "MB", "GB"):
+        if count < 1000:
+            return f"{count:.0f} B" if unit == "B" else f"{count:.1f} {unit}"
+        count /= 1000
+    return f"{count:.1f} TB"

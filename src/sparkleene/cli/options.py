@@ -1,0 +1,94 @@
+"""Arguments and options that commands have in common."""
+
+from __future__ import annotations
+
+import functools
+import inspect
+from collections.abc import Callable
+from typing import Annotated, Any, Literal, get_type_hints
+
+import typer
+
+from sparkleene.cli import inputs, show
+from sparkleene.query import Query, TimeUnit
+
+QUERY = "A file with a query, the query itself in quotes, or - for standard input."
+QueryText = Annotated[str, typer.Argument(metavar="QUERY", help=QUERY, show_default=False)]
+Queries = Annotated[list[str], typer.Argument(metavar="QUERY", help=QUERY, show_default=False)]
+FILES = "Parquet, CSV or JSON lines: files, folders, patterns."
+Events = Annotated[list[str], typer.Argument(metavar="EVENTS", help=FILES, show_default=False)]
+Master = Annotated[
+    str | None,
+    typer.Option(metavar="URL", help="Where Spark runs: local[4], spark://host:7077, sc://host:15002."),
+]
+Conf = Annotated[
+    list[str] | None, typer.Option(metavar="KEY=VALUE", help="A setting of Spark; repeat it for each.")
+]
+Engine = Annotated[
+    Literal["spark", "local"], typer.Option(help="Spark, or this very process, which answers at once.")
+]
+Output = Annotated[
+    str | None,
+    typer.Option("--output", "-o", metavar="PATH", help="A file, or a folder that Spark's tasks write."),
+]
+Format = Annotated[
+    show.Format | None,
+    typer.Option(
+        "--format", "-f", help="By default by PATH's ending, else a table on a terminal, CSV in a pipe."
+    ),
+]
+
+Ask = Callable[[str], Query]
+"""Makes a query of what a command is given."""
+
+
+def _reading(
+    time: Annotated[str, typer.Option(metavar="COLUMN", help="The column of times.")] = "time",
+    type: Annotated[
+        str, typer.Option("--type", metavar="COLUMN", help="The column of event types.")
+    ] = "type",
+    one_type: Annotated[bool, typer.Option("--one-type", help="All rows are of the one event type.")] = False,
+    define: Annotated[
+        list[str] | None,
+        typer.Option(metavar="NAME=PREDICATE", help="An event type by a condition; repeat it for each."),
+    ] = None,
+    tiebreak: Annotated[
+        str | None, typer.Option(metavar="COLUMN", help="What orders rows of one time.")
+    ] = None,
+    time_unit: Annotated[TimeUnit | None, typer.Option(help="What a time column of numbers counts.")] = None,
+    exact: Annotated[
+        bool, typer.Option("--exact", help="Exact numbers of any length instead of doubles.")
+    ] = False,
+) -> Ask:
+    def ask(given: str) -> Query:
+        text, filename = inputs.read_query(given)
+        return Query(
+            text,
+            time=time,
+            type=None if one_type else type,
+            types=inputs.pairs(define, "--define", "Name='price > 10'") or None,
+            tiebreak=tiebreak,
+            time_unit=time_unit,
+            numbers="exact" if exact else "double",
+            filename=filename,
+        )
+
+    return ask
+
+
+def reading(command: Callable[..., None]) -> Callable[..., None]:
+    """Give a command the options that say how events are read, in place of its parameter `ask`."""
+    own, shared = inspect.signature(command), inspect.signature(_reading)
+    hints = get_type_hints(command, include_extras=True) | get_type_hints(_reading, include_extras=True)
+    names = [name for name in own.parameters if name != "ask"]
+    chosen = [own.parameters[name] for name in names] + list(shared.parameters.values())
+    parameters = [one.replace(annotation=hints[one.name], kind=one.KEYWORD_ONLY) for one in chosen]
+
+    @functools.wraps(command)
+    def asked(**given: Any) -> None:
+        options = {name: given.pop(name) for name in shared.parameters}
+        command(ask=_reading(**options), **given)
+
+    asked.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
+    asked.__annotations__ = {one.name: one.annotation for one in parameters}
+    return asked

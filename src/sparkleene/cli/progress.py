@@ -1,0 +1,78 @@
+"""A line that says what is going on, on a terminal and nowhere else."""
+
+from __future__ import annotations
+
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+LATE = 0.5
+"""Seconds after which work counts as long."""
+
+
+class Line:
+    """A status line: its text, and what more there is to say by now."""
+
+    def __init__(self, text: str, status: Any = None) -> None:
+        """Begin to count the seconds."""
+        self.text = text
+        self.more: Callable[[], str] = str
+        self._status = status
+        self._begin = time.monotonic()
+
+    @property
+    def now(self) -> str:
+        """What the line says now."""
+        seconds = f"{time.monotonic() - self._begin:.0f} s"
+        return " · ".join(part for part in (self.text, self.more(), seconds) if part)
+
+    @contextmanager
+    def aside(self) -> Iterator[None]:
+        """Take the line away while something else is printed."""
+        if self._status is not None:
+            self._status.stop()
+        yield
+        if self._status is not None:
+            self._status.start()
+
+
+@contextmanager
+def working(text: str) -> Iterator[Line]:
+    """Show a line on standard error while work goes on.
+
+    Nothing is shown if standard error is not a terminal, or if the work is short.
+    """
+    if not sys.stderr.isatty():
+        yield Line(text)
+        return
+    from rich.console import Console
+    from rich.text import Text
+
+    status = Console(stderr=True).status(Text(text), spinner="dots")
+    line = Line(text, status)
+    ended = threading.Event()
+
+    def tick() -> None:
+        if ended.wait(LATE):
+            return
+        status.start()
+        while not ended.wait(LATE):
+            status.update(Text(line.now))
+
+    ticker = threading.Thread(target=tick, daemon=True)
+    ticker.start()
+    try:
+        yield line
+    finally:
+        ended.set()
+        ticker.join()
+        status.stop()
+
+
+def note(text: str) -> None:
+    """Say something beside the results, to a person at a terminal."""
+    if sys.stderr.isatty():
+        print(text, file=sys.stderr)

@@ -1,0 +1,155 @@
+"""Where the events of a stream come from: a folder, Kafka, files that are replayed, or a stream made up."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from sparkleene.cli import show
+from sparkleene.cli.failures import wrong
+from sparkleene.cli.inputs import JSON, csv_options, frame_of
+from sparkleene.engine.fields import Place, missing_column
+from sparkleene.engine.files import files
+from sparkleene.query import Query
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql.types import StructType
+
+CONNECTOR = "org.apache.spark:spark-sql-kafka-0-10_2.13"
+SOURCES = "give a folder, kafka://HOST:PORT/TOPIC, replay:FILES or generate:NAME"
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """What a stream is asked for."""
+
+    query: Query
+    source: str
+    options: Mapping[str, str] = field(default_factory=dict)
+    schema: str | None = None
+    watermark: str = "1 minute"
+    update: bool = False
+    trigger: str | None = None
+    once: bool = False
+    output: str | None = None
+    format: show.Format = "csv"
+    checkpoint: str | None = None
+
+    @property
+    def kind(self) -> str:
+        """The kind of source: kafka, replay, generate or folder."""
+        kind = self.source.partition(":")[0]
+        return kind if kind in ("kafka", "replay", "generate") else "folder"
+
+    @property
+    def rest(self) -> str:
+        """What follows the kind."""
+        return self.source if self.kind == "folder" else self.source.partition(":")[2]
+
+
+def check(wanted: Wanted) -> None:
+    """Raise for a source that cannot be, before Spark is started."""
+    if wanted.kind == "generate":
+        from sparkleene.generators import find
+
+        find(wanted.rest)
+    elif wanted.kind == "replay":
+        files(wanted.rest)
+    elif wanted.kind == "kafka":
+        if not re.fullmatch(r"//[^/]+/[^/]+", wanted.rest):
+            raise wrong(f"'{wanted.source}' names no topic", "write kafka://HOST:PORT/TOPIC")
+        if wanted.schema is None:
+            help = "add --schema 'time timestamp, type string, ...', or a file with these columns"
+            raise wrong("nothing says what the topic's JSON has", help)
+    elif not Path(wanted.source).is_dir():
+        raise wrong(f"there is no folder '{wanted.source}'", SOURCES, code="missing-file")
+    elif wanted.schema is None:
+        files(wanted.source)
+
+
+def windows(spark: SparkSession, wanted: Wanted) -> DataFrame:
+    """Return the windows of the query over the stream."""
+    frame = _events(spark, wanted)
+    time = wanted.query.time
+    if time not in frame.columns:
+        raise missing_column(time, frame.columns, Place())
+    quoted = "`" + time.replace("`", "``") + "`"
+    timed = frame.withWatermark(quoted if not time.isidentifier() else time, wanted.watermark)
+    result: DataFrame = wanted.query.run(timed, output_mode="update" if wanted.update else "append")
+    return result
+
+
+def _events(spark: SparkSession, wanted: Wanted) -> DataFrame:
+    if wanted.kind == "kafka":
+        return _kafka(spark, wanted)
+    if wanted.kind == "folder":
+        return _folder(spark, wanted)
+    from sparkleene.spark import register
+
+    register(spark)
+    what = {"generate": wanted.rest}
+    if wanted.kind == "replay":
+        what = {"path": str(Path(wanted.rest).absolute()), "time": wanted.query.time}
+    return spark.readStream.format("sparkleene.replay").options(**(what | dict(wanted.options))).load()
+
+
+def _folder(spark: SparkSession, wanted: Wanted) -> DataFrame:
+    """Return the files that come into a folder; those that are there tell the columns, or the option does."""
+    schema = _schema(spark, wanted.schema or wanted.source)
+    options = dict(wanted.options)
+    kind = options.pop("format", None)
+    if kind is None:
+        like = wanted.source if wanted.schema is None or not _is_path(wanted.schema) else wanted.schema
+        if wanted.schema is not None and not any(Path(like).rglob("*")) and Path(like).is_dir():
+            raise wrong(
+                f"the folder '{wanted.source}' is empty yet", "add --option format=csv, json or parquet"
+            )
+        kind = files(like).kind
+    more: dict[str, Any] = {}
+    if kind == "csv":
+        more = csv_options([str(path) for path in Path(wanted.source).rglob("*.tsv*")]) | {
+            "inferSchema": False
+        }
+    elif kind == "json":
+        more = JSON
+    reader = spark.readStream.format(kind).schema(schema).options(**(more | options))
+    return reader.load(str(Path(wanted.source).absolute()))
+
+
+def _kafka(spark: SparkSession, wanted: Wanted) -> DataFrame:
+    """Return the messages of a topic, which are JSON."""
+    from pyspark.errors import AnalysisException
+
+    servers, topic = wanted.rest.removeprefix("//").split("/")
+    what = {"kafka.bootstrap.servers": servers, "subscribe": topic} | dict(wanted.options)
+    try:
+        messages = spark.readStream.format("kafka").options(**what).load()
+    except AnalysisException as error:
+        if "kafka" not in str(error).lower() or "data source" not in str(error).lower():
+            raise
+        help = f"add --conf spark.jars.packages={CONNECTOR}:{spark.version}, or spark.jars with its jars"
+        raise wrong("Spark's Kafka connector is not there", help, code="unsupported-data") from None
+    return decoded(messages, _schema(spark, str(wanted.schema)))
+
+
+def decoded(messages: DataFrame, schema: StructType) -> DataFrame:
+    """Return the columns in the JSON of messages; a message that is something else is an error."""
+    from pyspark.sql import functions as F
+
+    text = F.col("value").cast("string")
+    return messages.select(F.from_json(text, schema, {"mode": "FAILFAST"}).alias("event")).select("event.*")
+
+
+def _schema(spark: SparkSession, given: str) -> StructType:
+    """Return columns: those of files, or as SQL writes them."""
+    if _is_path(given):
+        return frame_of(spark, files(given)).schema
+    return spark.createDataFrame([], given).schema
+
+
+def _is_path(given: str) -> bool:
+    return len(given.split()) == 1 or Path(given).exists()

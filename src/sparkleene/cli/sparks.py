@@ -1,0 +1,87 @@
+"""Spark for a command: started without its chatter, watched while it works."""
+
+from __future__ import annotations
+
+import os
+import sys
+import tempfile
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+from sparkleene.cli.inputs import pairs
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+QUIET = {
+    "spark.log.level": "OFF",  # what fails is told once, in our words
+    "spark.ui.showConsoleProgress": "false",
+    # Times without a zone are shown as they are in the files, whatever the machine's zone is.
+    "spark.sql.session.timeZone": "UTC",
+    "spark.sql.timestampType": "TIMESTAMP_NTZ",
+}
+
+
+@contextmanager
+def started(
+    master: str | None, conf: Sequence[str] | None, defaults: Mapping[str, str] | None = None
+) -> Iterator[SparkSession]:
+    """Start a session as the options say, and stop it in the end."""
+    given = pairs(conf, "--conf", "spark.sql.shuffle.partitions=8")
+    from sparkleene.spark import session
+
+    with _silent():
+        spark = session(master=master, config=QUIET | dict(defaults or {}) | given)
+    try:
+        yield spark
+    finally:
+        with _silent():
+            spark.stop()
+
+
+@contextmanager
+def _silent() -> Iterator[None]:
+    """Keep what Spark's launcher and JVM write to standard error away from it, unless starting fails.
+
+    The JVM keeps this place for its errors as long as it lives.
+    """
+    sys.stderr.flush()
+    try:
+        kept = os.dup(2)
+    except OSError:  # there is no standard error
+        yield
+        return
+    with tempfile.TemporaryFile() as aside:
+        os.dup2(aside.fileno(), 2)
+        try:
+            yield
+        except BaseException as error:
+            os.dup2(kept, 2)
+            if not isinstance(error, KeyboardInterrupt):
+                aside.seek(0)
+                _show(aside.read().decode(errors="replace"))
+            raise
+        finally:
+            os.dup2(kept, 2)
+            os.close(kept)
+
+
+def _show(chatter: str) -> None:
+    """Show what could say why Spark did not start."""
+    for line in chatter.splitlines():
+        if any(word in line for word in ("Error", "Exception", "error", "not found")):
+            print(f"spark: {line.strip()}", file=sys.stderr)
+
+
+def work_of(spark: Any) -> str:
+    """Return how far a session's running job is, as a person reads it; empty if nothing is known."""
+    try:
+        tracker = spark.sparkContext.statusTracker()
+        stages = [tracker.getStageInfo(stage) for stage in sorted(tracker.getActiveStageIds())]
+    except Exception as error:
+        if type(error).__module__.startswith(("pyspark", "py4j")):  # Connect, or a session that is ending
+            return ""
+        raise
+    done = [f"stage {s.stageId}: {s.numCompletedTasks}/{s.numTasks} tasks" for s in stages if s is not None]
+    return ", ".join(done)
