@@ -288,22 +288,32 @@ def test_import_brings_no_numpy() -> None:
 
 # ---- queries
 
-ROW = re.compile(r"^\| `(\w+)\.q` \| (\w+) \| [^|]+ \| (?:`type=\"(\w+)\"` )?\|$", re.MULTILINE)
+ROW = re.compile(r"^\| `(\w+)\.q` \| (\w+) \| [^|]+ \|$", re.MULTILINE)
 LISTED = ROW.findall((QUERIES / "README.md").read_text(encoding="utf-8"))
 
 
 def test_all_queries_are_listed() -> None:
-    assert sorted(name for name, _, _ in LISTED) == sorted(path.stem for path in QUERIES.glob("*.q"))
-    assert {stream for _, stream, _ in LISTED} == set(NAMES)
+    assert sorted(name for name, _ in LISTED) == sorted(path.stem for path in QUERIES.glob("*.q"))
+    assert {stream for _, stream in LISTED} == set(NAMES)
 
 
-@pytest.mark.parametrize(("name", "stream", "type"), LISTED, ids=[name for name, _, _ in LISTED])
-def test_query_has_results(name: str, stream: str, type: str) -> None:
+@pytest.mark.parametrize(("name", "stream"), LISTED, ids=[name for name, _ in LISTED])
+def test_query_has_results(name: str, stream: str) -> None:
     text = (QUERIES / f"{name}.q").read_text(encoding="utf-8")
-    found = sk.query(text, type=type or "type").run(made(stream))
+    found = sk.query(text).run(made(stream))
     assert found.num_rows > 0
     counts = [field for field in found.schema.names if field.startswith(("count", "sum"))]
     assert counts and all(pc.min(found[field]).as_py() > 0 for field in counts)
+
+
+@pytest.mark.parametrize("options", [{}, {"seed": 5, "groups": 6}, {"groups": 4, "tick": 1}])
+@pytest.mark.parametrize("name", ["aseq_stock", "aseq_stock_negation"])
+def test_companies_by_conditions_are_companies_as_types(name: str, options: dict[str, int]) -> None:
+    between = "NOT QQQ, " if name == "aseq_stock_negation" else ""
+    as_types = f"RETURN COUNT(*) PATTERN SEQ(DELL, IPIX, {between}AMAT) WITHIN 1 minute"
+    table = made("stock", **options)
+    found = sk.query((QUERIES / f"{name}.q").read_text(encoding="utf-8")).run(table)
+    assert found.num_rows > 0 and found.equals(sk.query(as_types, type="company").run(table))
 
 
 # ---- documentation
@@ -311,7 +321,7 @@ def test_query_has_results(name: str, stream: str, type: str) -> None:
 
 @pytest.mark.parametrize("name", NAMES)
 def test_documentation_names_all_columns_and_options(name: str) -> None:
-    page = (ROOT / "docs" / "data.md").read_text(encoding="utf-8")
+    page = (ROOT / "docs" / "reference" / "data.md").read_text(encoding="utf-8")
     part = page.split(f"\n## {name}\n")[1].split("\n## ")[0]
     for word in [*made(name).schema.names[2:], *find(name).more]:
         assert f"`{word}`" in part, word
