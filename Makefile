@@ -10,15 +10,15 @@ SPARK := PYSPARK_PYTHON="$(CURDIR)/$(PY)"; export PYSPARK_PYTHON; \
     if [ -x .venv/jre/bin/java ]; then JAVA_HOME="$(CURDIR)/.venv/jre"; export JAVA_HOME; fi;
 
 .DEFAULT_GOAL := help
-.PHONY: help setup test soak golden lint format demo bench clean
+.PHONY: help setup test soak golden lint format demo docs bench clean
 
 help: ## list the targets
 	@awk 'BEGIN { FS = ":.*## " } /^[a-z]+:.*## / { printf "  make %-8s %s\n", $$1, $$2 }' Makefile
 
 setup: $(STAMP) ## create .venv with all that tests and demo need (PYTHON=... chooses the interpreter)
 
-test: $(STAMP) ## run the tests, the doctests and the examples in README and docs
-	@$(SPARK) $(PY) -m pytest $(ARGS)
+test: $(STAMP) ## run the tests, the doctests and the examples in README and docs, two files at a time
+	@$(SPARK) $(PY) -m pytest -n 2 --dist loadfile $(ARGS)
 
 soak: $(STAMP) ## run the long tests (ARGS=... goes to pytest, here and in test)
 	@$(SPARK) $(PY) -m pytest -m slow $(ARGS)
@@ -35,8 +35,12 @@ format: $(STAMP) ## format the code and fix what can be fixed by itself
 	@$(PY) -m ruff check --fix-only --quiet .
 	@$(PY) -m ruff format .
 
-demo: $(STAMP) ## show what the library does, on data it makes itself
-	@$(SPARK) $(PY) examples/demo.py
+demo: $(STAMP) ## run queries of the papers on Spark, over data it makes itself
+	@$(SPARK) $(PY) -m sparkleene demo --output build/demo $(ARGS)
+
+docs: $(STAMP) ## build the documentation as a site in build/site
+	@$(PY) -m mkdocs build --quiet --strict --site-dir build/site
+	@echo "build/site/index.html"
 
 bench: $(STAMP) ## run the benchmarks
 	@$(SPARK) $(PY) benchmarks/run.py $(ARGS)
@@ -67,6 +71,6 @@ $(STAMP): pyproject.toml tools/setup_java.py
 	    $$found -m venv --clear .venv; \
 	fi
 	@echo "Installing into .venv (a minute or two the first time)"
-	@$(PY) -m pip install -qq --disable-pip-version-check --editable '.[spark,dev]'
+	@$(PY) -m pip install -qq --disable-pip-version-check --editable '.[spark,plot,dev]'
 	@$(PY) tools/setup_java.py
 	@touch $@

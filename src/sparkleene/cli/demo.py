@@ -166,8 +166,7 @@ def played(clock: Clock, number: int, scene: Scene, folder: Path) -> Any:
     say(f"  {scene.says}\n")
     middle = max(0, result.num_rows // 2 - ROWS // 2)
     some = result.slice(middle, ROWS)
-    rows = [[show.readable(value) for value in row] for row in show.rows_of(some)]
-    text = show.aligned(some.column_names, rows, show.numeric(some))
+    text = show.aligned(some.column_names, show.cells(some), show.numeric(some))
     say("".join(f"  {line}\n" for line in text.splitlines()), end="")
     say(f"  ... {some.num_rows} of {result.num_rows:,} rows")
     return result

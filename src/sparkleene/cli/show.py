@@ -136,8 +136,7 @@ def write_text(table: Any, kind: Format, file: TextIO, header: bool = True) -> N
         for row in rows_of(table):
             file.write(json.dumps(dict(zip(names, map(_json, row), strict=True)), ensure_ascii=False) + "\n")
     else:
-        shown = [[readable(value) for value in row] for row in rows_of(table.slice(0, MOST))]
-        file.write(aligned(names, shown, numeric(table), header))
+        file.write(aligned(names, cells(table.slice(0, MOST)), numeric(table), header))
         if table.num_rows > MOST:
             file.write(f"... and {table.num_rows - MOST:,} rows more; --output FILE has them all\n")
 
@@ -186,6 +185,24 @@ def aligned(
         + "\n"
         for line in lines
     )
+
+
+def cells(table: Any) -> list[list[str]]:
+    """Return the rows as people read them; the fractions of a column have the same number of digits."""
+    columns = [column.to_pylist() for column in table.columns]
+    return [list(row) for row in zip(*map(_cells, columns), strict=True)]
+
+
+def _cells(values: Sequence[Any]) -> list[str]:
+    numbers = [value for value in values if isinstance(value, float) and math.isfinite(value)]
+    most = max(map(abs, numbers), default=0.0)
+    if all(value.is_integer() for value in numbers) or most >= 1e6:
+        return [readable(value) for value in values]
+    digits = max(1, 6 - len(str(int(most))))
+    return [
+        f"{value:,.{digits}f}" if isinstance(value, float) and math.isfinite(value) else readable(value)
+        for value in values
+    ]
 
 
 def readable(value: Any) -> str:
