@@ -59,17 +59,19 @@ def fitted(text: str, width: int, ink: Ink = BLOCKS, right: bool = False) -> str
 def area(places: Array, rows: int, origin: float, ink: Ink) -> list[str]:
     r"""Draw columns of heights from 0 to 1, from the top row down; NaN leaves a column empty.
 
-    With an origin between 0 and 1 columns grow from there, up and down.
+    With an origin above 0 columns grow from there, up and down.
 
     >>> print("\n".join(area(np.array([0, 0.3, np.nan, 1]), 2, 0.0, BLOCKS)))
        █
     ▁▅ █
     >>> area(np.array([0.9, 0.1]), 1, 0.5, BLOCKS)
     ['▀▄']
+    >>> area(np.array([0.9, 0.1]), 2, 1.0, BLOCKS)
+    ['▀█', ' █']
     """
     there = ~np.isnan(places)
     heights = np.where(there, places, 0.0)
-    if not 0 < origin < 1:
+    if origin <= 0:
         level = np.where(there, np.maximum(1, np.rint(heights * rows * 8)), 0).astype(int)
         cells = [np.clip(level - 8 * row, 0, 8) for row in reversed(range(rows))]
         return ["".join(ink.up[c] for c in line.tolist()) for line in cells]
@@ -105,7 +107,7 @@ def _stretch(places: Array, cells: int, origin: float, there: Array) -> tuple[Ar
         min(2 * cells - 1, max(1, round(origin * 2 * cells))) if 0 < origin < 1 else round(origin * 2 * cells)
     )
     end = np.rint(places * 2 * cells).astype(int)
-    up = places >= origin
+    up = (places >= origin) & (origin < 1)
     low = np.where(up, zero, np.minimum(end, zero - 1))
-    high = np.where(up, np.maximum(end, zero + (places > origin)), zero)
+    high = np.where(up, np.maximum(end, zero + 1), zero)
     return np.where(there, low, 0), np.where(there, high, 0)

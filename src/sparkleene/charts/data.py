@@ -37,6 +37,11 @@ def by_size(series: Sequence[Series]) -> list[int]:
     return order
 
 
+def largest_of(series: Sequence[Series], most: int) -> tuple[Series, ...]:
+    """Return the series with the largest values, in the order that they have."""
+    return tuple(series[i] for i in sorted(by_size(series)[:most]))
+
+
 def value_column(table: pa.Table, value: str | None, groups: Sequence[str]) -> str:
     """Return the column to draw: the one named, or the first aggregate that is a number.
 
@@ -116,12 +121,20 @@ def _names(table: pa.Table, groups: Sequence[str]) -> list[str]:
 
 
 def _name(value: Any) -> str:
-    r"""Write a value of a group on one line.
+    """Write a value of a group.
 
-    >>> _name("a\nb"), _name(None), _name(2.0)
-    ('a b', 'NULL', '2')
+    >>> _name("tools"), _name(None), _name(2.0)
+    ('tools', 'NULL', '2')
     """
     if value is None:
         return "NULL"
-    text = f"{value:g}" if isinstance(value, float) else str(value)
+    return one_line(f"{value:g}" if isinstance(value, float) else str(value))
+
+
+def one_line(text: str) -> str:
+    r"""Replace what would break a line or move a cursor.
+
+    >>> one_line("a\n\tb")
+    'a  b'
+    """
     return "".join(c if c.isprintable() else " " for c in text)

@@ -9,7 +9,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from sparkleene.charts.chart import Chart
-from sparkleene.charts.data import WINDOW, by_size, series_of, value_column
+from sparkleene.charts.data import WINDOW, by_size, one_line, series_of, value_column
 from sparkleene.charts.numbers import Numbers, numbers
 from sparkleene.charts.scale import Scale, scale_of
 from sparkleene.charts.times import axis_of, starts, written
@@ -41,11 +41,11 @@ def chart(
     if most < 1:
         raise QueryError(Diagnostic("bad-option", f"most is {most}", help="draw at least one group"))
     name = value_column(table, value, groups)
-    by = ", ".join(groups)
+    shown, by, title = one_line(name), one_line(", ".join(groups)), one_line(title)
     if "window_start" in table.column_names:
         table = table.filter(pc.is_valid(table.column("window_start")))
     if not table.num_rows:
-        return Chart(name, (), Scale(False, 0.0, 1.0), title=title, by=by)
+        return Chart(shown, (), Scale(False, 0.0, 1.0), title=title, by=by)
     axis, window = None, ""
     x = np.zeros(table.num_rows)
     if "window_start" in table.column_names:
@@ -57,7 +57,7 @@ def chart(
     if axis is None:  # bars read best from the largest down
         found = [found[i] for i in by_size(found)]
     drawn = Numbers(*(np.concatenate([getattr(s.y, part) for s in found]) for part in ("sign", "log10")))
-    return Chart(name, tuple(found), scale_of(drawn, axis is None), axis, title, by, left_out, window)
+    return Chart(shown, tuple(found), scale_of(drawn, axis is None), axis, title, by, left_out, window)
 
 
 def _only(table: pa.Table, zone: str) -> str:

@@ -11,7 +11,8 @@ import numpy as np
 
 from sparkleene.charts.chart import Chart
 from sparkleene.charts.curve import band, broken, lonely, thinned
-from sparkleene.charts.data import Series, by_size
+from sparkleene.charts.data import Series, by_size, largest_of
+from sparkleene.charts.layout import FAINT, INK, Grid, arrange, plain_axes, say, shortened
 from sparkleene.charts.ticks import plotted, tick_labels, time_axis
 
 if TYPE_CHECKING:
@@ -20,12 +21,10 @@ if TYPE_CHECKING:
 
 # Okabe and Ito's colours, told apart with any kind of colour vision; grey and wine in place of black and yellow.
 COLORS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#666666", "#882255")
-INK, FAINT, EDGE, GRID, STEM, BAND = "#222222", "#6b6b6b", "#999999", "#e4e4e4", "#b9d3e4", "#f0f0f0"
+EDGE, GRID, STEM, BAND = "#999999", "#e4e4e4", "#b9d3e4", "#f0f0f0"
 WIDTH, HEIGHT, PANEL, ROW, DPI = 9.0, 4.0, 1.45, 0.34, 150  # inches
-PAD, GAPS = 0.13, (0.22, 0.36)
-TOGETHER, ACROSS = 4, 4  # lines that can be told apart in one panel, and panels beside each other
-MOST = 60  # groups that a picture can hold
-LONGEST = 26  # characters of a group's name
+TOGETHER = 4  # lines that can be told apart in one panel
+MOST = 40  # groups that a picture can hold
 STYLE = {
     "svg.hashsalt": "sparkleene",
     "svg.fonttype": "path",
@@ -43,23 +42,19 @@ FONTS = (
     "WenQuanYi Zen Hei",
     "Unifont",
 )
-Grid = list[list["Axes"]]
 _style = threading.Lock()  # matplotlib's settings are global while they hold
 
 
 def png(chart: Chart) -> bytes:
     """Draw a chart as PNG."""
-    return _drawn(chart, "png", {"Software": "sparkleene", "Title": _plain(chart)})
+    return _drawn(chart, "png", {"Software": "sparkleene", "Title": chart.title or chart.value})
 
 
 def svg(chart: Chart) -> str:
     """Draw a chart as SVG, the same text for the same chart."""
-    return _drawn(chart, "svg", {"Creator": "sparkleene", "Date": None, "Title": _plain(chart)}).decode()
-
-
-def _plain(chart: Chart) -> str:
-    """Return a title that any format can hold."""
-    return "".join(c if c.isprintable() else " " for c in chart.title or chart.value)
+    return _drawn(
+        chart, "svg", {"Creator": "sparkleene", "Date": None, "Title": chart.title or chart.value}
+    ).decode()
 
 
 def _drawn(chart: Chart, format: str, metadata: dict[str, str | None]) -> bytes:
@@ -98,34 +93,17 @@ def figure(chart: Chart) -> Figure:
     elif len(chart.series) <= TOGETHER:
         made, draw = Figure((WIDTH, HEIGHT + title)), _lines
     else:
-        rows = -(-len(chart.series[:MOST]) // ACROSS)
+        shown = len(chart.series[:MOST])
+        rows = -(-shown // across(shown))
         made, draw = Figure((WIDTH, 0.9 + title + PANEL * rows)), _panels
-    _arrange(made, draw(made, chart), chart.title)
+    arrange(made, draw(made, chart), chart.title)
     return made
-
-
-def _axes(made: Figure) -> Axes:
-    """Add axes with no more than can be read."""
-    axes = made.add_axes((0.1, 0.1, 0.8, 0.8), label=str(len(made.axes)))
-    for spine in axes.spines.values():
-        spine.set_visible(False)
-    axes.set_axisbelow(True)
-    axes.tick_params(length=0, colors=INK, labelsize=9)
-    return axes
-
-
-def _say(on: Any, x: float, y: float, text: str, **style: Any) -> Any:
-    """Write text as it is, dollar signs and all."""
-    return on.text(x, y, text, **({"color": INK, "parse_math": False} | style))
-
-
-def _name(text: str) -> str:
-    return text if len(text) <= LONGEST else f"{text[: LONGEST - 1]}…"
 
 
 def _caption(axes: Axes, chart: Chart, above: float = 9) -> None:
     """Say above what the values are, in place of a label to be read sideways."""
-    beyond = "triangles are beyond 1.8e+308" if chart.beyond else ""
+    what = "inf is" if chart.axis is None else "triangles are"
+    beyond = f"{what} beyond 1.8e+308" if chart.beyond else ""
     notes = [chart.window, "log scale" if chart.scale.log else "", beyond]
     note = ", ".join(note for note in notes if note)
     what = f"{chart.value} by {chart.by}" if chart.by else chart.value
@@ -179,7 +157,7 @@ def _below(axes: Axes, text: str) -> None:
 
 def _lines(made: Figure, chart: Chart) -> Grid:
     """Draw a few groups together, their names at the right, the one that rises highest first."""
-    axes = _axes(made)
+    axes = plain_axes(made)
     few = sum(series.x.size for series in chart.series) <= 60
     for series, color in zip(chart.series, COLORS, strict=False):
         _line(axes, chart, series, {"color": color}, few)
@@ -193,29 +171,35 @@ def _lines(made: Figure, chart: Chart) -> Grid:
         y = 1.0 - 0.085 * row
         style: dict[str, Any] = {"transform": axes.transAxes, "color": COLORS[i], "clip_on": False}
         axes.plot([1.02, 1.05], [y, y], linewidth=2.2, **style)
-        _say(axes, 1.06, y, _name(chart.series[i].name), **at)
+        say(axes, 1.06, y, shortened(chart.series[i].name), **at)
     if more := chart.more(len(order)):
-        _say(axes, 1.02, 1.0 - 0.085 * len(order), more, color=FAINT, **at)
+        say(axes, 1.02, 1.0 - 0.085 * len(order), more, color=FAINT, **at)
     return [[axes]]
+
+
+def across(panels: int) -> int:
+    """Return how many panels stand beside each other."""
+    return 3 if panels in (5, 6, 9) else 4
 
 
 def _panels(made: Figure, chart: Chart) -> Grid:
     """Draw each of many groups in a panel of its own; grey is where all of them are."""
     assert chart.axis is not None
-    shown = chart.series[:MOST]
+    shown = largest_of(chart.series, MOST)
     x, low, high = band(shown, [chart.scale.places(series.y) for series in shown], chart.axis)
-    every = [_axes(made) for _ in shown]
+    every = [plain_axes(made) for _ in shown]
+    columns = across(len(shown))
     few = sum(series.x.size for series in shown) <= 60 * len(shown)
     for i, (axes, series) in enumerate(zip(every, shown, strict=True)):
         axes.fill_between(plotted(x), low, high, color=BAND, linewidth=0)
         _line(axes, chart, series, {"color": COLORS[0]}, few and chart.axis.windows <= 20)
         below = _frame(axes, chart, 4, 4)
         at = {"transform": axes.transAxes, "va": "bottom"}
-        _say(axes, 0, 1.04, _name(series.name), size=9.5, **at)
+        say(axes, 0, 1.04, shortened(series.name), size=9.5, **at)
         largest = "max " + (series.most().words()[0].replace("-", "−") or "none")
-        _say(axes, 1, 1.04, largest, size=8, color=FAINT, ha="right", **at)
-        axes.tick_params(labelsize=8.5, labelleft=i % ACROSS == 0, labelbottom=i + ACROSS >= len(shown))
-    grid = [every[i : i + ACROSS] for i in range(0, len(every), ACROSS)]
+        say(axes, 1, 1.04, largest, size=8, color=FAINT, ha="right", **at)
+        axes.tick_params(labelsize=8.5, labelleft=i % columns == 0, labelbottom=i + columns >= len(shown))
+    grid = [every[i : i + columns] for i in range(0, len(every), columns)]
     more = chart.more(len(shown))
     _below(grid[-1][0], f"{below}; grey: where all of these are{f'; {more}' if more else ''}")
     _caption(every[0], chart, 24)
@@ -227,17 +211,17 @@ def _panels(made: Figure, chart: Chart) -> Grid:
 
 def _bars(made: Figure, chart: Chart) -> Grid:
     """Draw a bar per group, or on a log scale, which has no zero to start from, a dot; beside it the value."""
-    axes = _axes(made)
+    axes = plain_axes(made)
     series = chart.series[:MOST]
     rows = range(len(series))[::-1]
     origin = chart.scale.origin()
     for row, one in zip(rows, series, strict=True):
         place = float(chart.scale.places(one.most())[0])
         word = one.most().words()[0].replace("-", "−") or "no value"
-        if chart.scale.log and not np.isnan(place):
+        if chart.scale.log and one.most().sign[0] > 0:  # there is no place for zero
             axes.plot([0, place], [row, row], color=STEM, linewidth=1.5)
             axes.plot([place], [row], "o", color=COLORS[0], markersize=7, clip_on=False, zorder=3)
-        elif not np.isnan(place):
+        elif not chart.scale.log and not np.isnan(place):
             axes.barh(row, place - origin, left=origin, height=0.64, color=COLORS[0])
         side = -1 if place < origin else 1
         axes.annotate(
@@ -250,7 +234,7 @@ def _bars(made: Figure, chart: Chart) -> Grid:
             color=FAINT if np.isnan(place) else INK,
             size=9,
         )
-    axes.set_yticks(list(rows), [_name(one.name) for one in series], parse_math=False)
+    axes.set_yticks(list(rows), [shortened(one.name) for one in series], parse_math=False)
     axes.tick_params(axis="y", pad=8 if chart.scale.log else 4)
     axes.set_ylim(-0.6, len(rows) - 0.4)
     axes.set_xlim(
@@ -269,39 +253,9 @@ def _bars(made: Figure, chart: Chart) -> Grid:
 
 def _nothing(made: Figure, chart: Chart) -> Grid:
     """Say that there is nothing to draw."""
-    axes = _axes(made)
+    axes = plain_axes(made)
     axes.set_axis_off()
     _caption(axes, chart)
     at = {"transform": axes.transAxes, "ha": "center", "va": "center"}
-    _say(axes, 0.5, 0.5, chart.empty, size=14, color=FAINT, **at)
+    say(axes, 0.5, 0.5, chart.empty, size=14, color=FAINT, **at)
     return [[axes]]
-
-
-def _arrange(made: Figure, grid: Grid, title: str) -> None:
-    """Write the title, and give the axes the room that is left by what stands around them."""
-    from matplotlib.backends.backend_agg import FigureCanvasAgg
-    from matplotlib.transforms import Bbox
-
-    renderer = FigureCanvasAgg(made).get_renderer()  # type: ignore[no-untyped-call]
-    width, height = made.get_size_inches() * made.dpi
-    pad = PAD * made.dpi
-    top = pad
-    if title:
-        written = _say(made, pad / width, 1 - pad / height, title, size=13, weight="bold", va="top")
-        top += written.get_window_extent(renderer).height + pad
-    every = [axes for row in grid for axes in row]
-    across, down = GAPS[0] * made.dpi, GAPS[1] * made.dpi
-    for _ in range(
-        3
-    ):  # what stands at the right is placed by shares of the axes, and ticks depend on their width
-        inner = Bbox.union([axes.get_window_extent(renderer) for axes in every])
-        around = Bbox.union([box for axes in every if (box := axes.get_tightbbox(renderer)) is not None])
-        left, right = inner.x0 - around.x0 + pad, around.x1 - inner.x1 + pad
-        below, above = inner.y0 - around.y0 + pad, around.y1 - inner.y1 + top
-        columns, rows = len(grid[0]), len(grid)
-        wide = max(0.2 * width, width - left - right + across) / columns
-        high = max(0.2 * height, height - below - above + down) / rows
-        for row, line in enumerate(grid):
-            for column, axes in enumerate(line):
-                x, y = left + column * wide, below + (rows - 1 - row) * high
-                axes.set_position((x / width, y / height, (wide - across) / width, (high - down) / height))

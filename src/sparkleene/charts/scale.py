@@ -122,7 +122,9 @@ def scale_of(values: Numbers, bars: bool = False) -> Scale:
     if (values.sign >= 0).all():
         high = TOP if infinite else float(finite.max())
         low = float(finite.min(initial=high))
-        if infinite or high - low > DECADES or (high > 6 and high - low > 1):
+        # A few windows with hardly a trend, as at the ends of a stream, do not ask for a log scale.
+        usual = low if bars or not finite.size else float(np.quantile(finite, 0.05))
+        if infinite or high - usual > DECADES or (high > 6 and high - usual > 1):
             low = min(0.0, math.floor(low)) if bars else min(low, high - 1)
             return Scale(True, low, high, zero=bool((values.sign == 0).any()) and not bars)
     return _linear(values.take(np.isfinite(values.log10) | (values.sign == 0)), bars)

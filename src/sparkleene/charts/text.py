@@ -6,7 +6,7 @@ import numpy as np
 
 from sparkleene.charts.cells import ASCII, BLOCKS, Ink, area, bar, fitted, width_of
 from sparkleene.charts.chart import Chart
-from sparkleene.charts.data import Series
+from sparkleene.charts.data import Series, largest_of
 from sparkleene.charts.numbers import Array
 from sparkleene.charts.times import distances
 
@@ -26,7 +26,7 @@ def text(chart: Chart, width: int, height: int, color: bool, ascii: bool) -> str
     if room < len(chart.series) or chart.left_out:
         room -= 1
     room -= chart.beyond
-    series = chart.series[: max(1, room)]
+    series = largest_of(chart.series, max(1, room))
     tail = [chart.more(len(series))]
     if chart.beyond:
         tail.append("inf is beyond 1.8e+308; numbers='exact' and LOG10 have no such limit")
@@ -43,7 +43,9 @@ def text(chart: Chart, width: int, height: int, color: bool, ascii: bool) -> str
 
 def _heading(chart: Chart) -> list[str]:
     """Return the title, and what is drawn."""
-    what = f"{chart.value}{f' by {chart.by}' if chart.by else ''}"
+    what = f"{chart.value} by {chart.by}" if chart.by else chart.value
+    if chart.by and chart.axis is not None and len(chart.series) == 1:
+        what += f": {chart.series[0].name}"  # its panel has no place for it
     extra = [chart.window, "log scale" if chart.scale.log else ""]
     if chart.axis is not None and len(chart.series) > 1 and not chart.empty:
         extra.append(" to ".join(chart.scale.end(top).words()[0] for top in (False, True)))
@@ -65,16 +67,14 @@ def _panel(chart: Chart, series: Series, width: int, rows: int, ink: Ink) -> lis
     """Draw the only group: values at the left, from top to bottom."""
     ends = [chart.scale.end(top).words()[0] for top in (True, False)]
     side = max(map(width_of, ends))
-    places = columns(chart, series, width - side - 2)
+    places = columns(chart, series, max(1, width - side - 2))
     drawn = area(places, rows, chart.scale.origin(), ink)
     labels = {rows - 1: ends[1], 0: ends[0]}
     body: list[Line] = [
         (f"{fitted(labels.get(i, ''), side, ink, True)} {ink.mark if i in labels else ink.edge}{line}", 0)
         for i, line in enumerate(drawn)
     ]
-    name = series.name if chart.by else ""
-    head: list[Line] = [(fitted(name, width, ink), None)] if name else []
-    return [*head, *body[bool(head) :], (_times(chart, side + 2, len(places), width), None)]
+    return [*body, (_times(chart, side + 2, len(places), width), None)]
 
 
 def _panels(chart: Chart, series: tuple[Series, ...], width: int, room: int, ink: Ink) -> list[Line]:
@@ -87,7 +87,7 @@ def _panels(chart: Chart, series: tuple[Series, ...], width: int, room: int, ink
     right = max(map(width_of, tops))
     body: list[Line] = []
     for i, (s, top) in enumerate(zip(series, tops, strict=True)):
-        places = columns(chart, s, width - left - right - 3)
+        places = columns(chart, s, max(1, width - left - right - 3))
         for row, line in enumerate(area(places, rows, chart.scale.origin(), ink)):
             name = fitted(s.name if row == 0 else "", left, ink)
             label = f"  {fitted(top, right, ink, True)}" if row == 0 else ""
@@ -117,24 +117,16 @@ def columns(chart: Chart, series: Series, width: int) -> Array:
 
 
 def _times(chart: Chart, indent: int, long: int, width: int) -> str:
-    """Return the line below: the first and the last window, at the ends as far as there is room."""
+    """Return the line below: the first and the last window, below the ends as far as there is room."""
     assert chart.axis is not None
     first, last = chart.axis.ends()
     zone = f" {chart.axis.zone}" if chart.axis.zone else ""
-    both = max(indent + long, indent + len(first) + 2 + len(last))
-    for begin, end, tail in (
-        (first, last, zone),
-        (first, last, ""),
-        (first, "", ""),
-        (first[:width], "", ""),
-    ):
-        start = min(indent, max(0, width - len(begin) - 2 - len(end) - len(tail)))
-        stop = min(max(indent + long, start + len(begin) + 2 + len(end) + len(tail)), width)
-        line = " " * start + begin
-        line += (end + tail).rjust(stop - len(line)) if end else ""
-        if len(line) <= width and both:
-            return line
-    return ""
+    for end in (last + zone, last):
+        least = len(first) + 2 + len(end)
+        if least <= width:
+            start = min(indent, width - least)
+            return " " * start + first + end.rjust(max(indent + long - start, least) - len(first))
+    return first[:width]
 
 
 # ---- without windows
@@ -145,7 +137,7 @@ def _bars(chart: Chart, series: tuple[Series, ...], width: int, ink: Ink) -> lis
     words = [s.most().words()[0] or "none" for s in series]
     left = min(max(width_of(s.name) for s in series), width // 3)
     right = max(map(width_of, words))
-    long = width - left - bool(left) - right - 2
+    long = max(1, width - left - bool(left) - right - 2)
     return [
         (
             f"{fitted(s.name, left, ink)}{' ' * bool(left)}"

@@ -17,7 +17,14 @@ if TYPE_CHECKING:
 # For ticks of years, months, days, hours, minutes and seconds, and where the finer part of one is zero.
 FORMATS = ["%Y", "%b", "%b %d", "%H:%M", "%H:%M", "%H:%M:%S.%f"]
 ZERO_FORMATS = ["", "%Y", "%b %d", "%b %d", "%H:%M", "%H:%M"]
-STEPS = {4: [1, 2, 3, 4, 6, 12], 5: [1, 2, 5, 10, 15, 20, 30], 6: [1, 2, 5, 10, 15, 20, 30]}  # from hours on
+CALENDAR = (-719_162, 2_932_895)  # the days of the years 1 to 9999, which are all that Python has
+MINUTES = [1, 2, 5, 10, 15, 20, 30, 60]
+STEPS = {
+    1: [1, 2, 3, 4, 6, 12],
+    4: [1, 2, 3, 4, 6, 12, 24],
+    5: MINUTES,
+    6: MINUTES,
+}  # months, hours, minutes, seconds
 
 
 def tick_labels(scale: Scale, ticks: Sequence[Tick]) -> list[str]:
@@ -58,7 +65,7 @@ def time_axis(axes: Axes, axis: Axis, most: int) -> str:
     first, last = (
         (str(day) for day in np.array([axis.low, axis.high], "datetime64[D]")) if axis.dated else ("", "")
     )
-    if len(first) == len(last) == 10:  # years that the calendar of Python has
+    if axis.dated and CALENDAR[0] <= low < high <= CALENDAR[1]:
         ticks, labels = _dates(axes, most)
     else:
         from matplotlib.ticker import MaxNLocator
@@ -73,7 +80,7 @@ def time_axis(axes: Axes, axis: Axis, most: int) -> str:
     axes.set_xlim(low, high)
     for tick in made if most < 5 else ():  # there are neighbours to the left and to the right
         share = (float(tick.get_loc()) - low) / (high - low)
-        tick.label1.set_horizontalalignment("left" if share < 0.1 else "right" if share > 0.9 else "center")
+        tick.label1.set_horizontalalignment("left" if share < 0.06 else "right" if share > 0.94 else "center")
     days = first if first == last else f"{first} to {last}"
     return f"window start{f', {days}' if days else ''}{f' {axis.zone}' if axis.zone else ''}"
 
@@ -82,12 +89,12 @@ def _dates(axes: Axes, most: int) -> tuple[list[float], list[str]]:
     """Return ticks at round times."""
     from matplotlib import dates
 
-    locator = dates.AutoDateLocator(minticks=2, maxticks=most)  # type: ignore[no-untyped-call]
+    locator = dates.AutoDateLocator(minticks=min(4, most - 2), maxticks=most)  # type: ignore[no-untyped-call]
     locator.intervald.update(STEPS)
     locator.set_axis(axes.xaxis)
     ticks = [float(place) for place in locator()]
     written = dates.ConciseDateFormatter(locator, formats=FORMATS, zero_formats=ZERO_FORMATS)  # type: ignore[no-untyped-call]
-    return ticks, written.format_ticks(ticks)
+    return ticks, written.format_ticks(ticks)  # type: ignore[no-untyped-call]
 
 
 def _year(day: float) -> str:
