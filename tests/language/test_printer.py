@@ -60,3 +60,10 @@ def test_endless_fraction_is_rounded() -> None:
     within = ast.Within(ast.Duration(Fraction(1, 3), None), None)
     text = to_text(ast.Query(ast.Atom("A"), (ast.Item(ast.Aggregate("count", None)),), within=within))
     assert "WITHIN 0.3333" in text
+
+
+@pytest.mark.parametrize("name", ["a-b", "a-b-c-d-e-f", "-".join("abcdefghij" * 5)])
+def test_names_with_many_hyphens_are_read_back(name: str) -> None:
+    text = f"{name}: RETURN COUNT(*)\nPATTERN A+"
+    assert parse(text).name == name
+    assert to_text(parse(text)) == text

@@ -110,7 +110,7 @@ class _Parser(ExpressionParser):
     def query_name(self) -> str | None:
         """Parse the optional `q1:` before a query."""
         ahead = self.place
-        while self.tokens[ahead].kind != "end" and not self.tokens[ahead].is_clause and ahead < 8:
+        while self.tokens[ahead].kind != "end" and not self.tokens[ahead].is_clause:
             ahead += 1
             if self.tokens[ahead].has(":"):
                 try:
