@@ -66,11 +66,22 @@ class Chart:
 
         return text(self, width, height, color, ascii)
 
-    def _repr_svg_(self) -> str:
-        """Show the picture in a notebook."""
+    def _repr_svg_(self) -> str | None:
+        """Show the picture in a notebook; None, for its text, where there is no matplotlib."""
+        from importlib.util import find_spec
+
+        if find_spec("matplotlib") is None:
+            return None
         from sparkleene.charts.picture import svg
 
         return svg(self)
+
+    def _repr_html_(self) -> str | None:
+        """Show the text in a notebook where the picture cannot be drawn."""
+        from html import escape
+        from importlib.util import find_spec
+
+        return f"<pre>{escape(self.text())}</pre>" if find_spec("matplotlib") is None else None
 
     def __str__(self) -> str:
         """Return the chart as text."""

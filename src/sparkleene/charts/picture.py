@@ -14,6 +14,7 @@ from sparkleene.charts.curve import band, broken, lonely, thinned
 from sparkleene.charts.data import Series, by_size, largest_of
 from sparkleene.charts.layout import FAINT, INK, Grid, arrange, plain_axes, say, shortened
 from sparkleene.charts.ticks import plotted, tick_labels, time_axis
+from sparkleene.errors import Diagnostic, SparkleeneError
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -59,7 +60,12 @@ def svg(chart: Chart) -> str:
 
 def _drawn(chart: Chart, format: str, metadata: dict[str, str | None]) -> bytes:
     """Draw with settings of our own, whatever those of the program are."""
-    import matplotlib
+    try:
+        import matplotlib
+    except ImportError as error:
+        help = "pip install 'sparkleene[plot]', or show it as text"
+        wrong = Diagnostic("missing-matplotlib", "pictures need matplotlib", notes=(str(error),), help=help)
+        raise SparkleeneError(wrong) from error
 
     out = BytesIO()
     with _style, matplotlib.rc_context(STYLE | {"font.family": _fonts(chart)}), warnings.catch_warnings():  # type: ignore[arg-type]
