@@ -8,6 +8,7 @@ titled "Not run here: ..." are only compiled. Links between pages must lead some
 from __future__ import annotations
 
 import doctest
+import inspect
 import os
 import re
 import subprocess
@@ -17,6 +18,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
+import typer
+
+import sparkleene as sk
+from sparkleene.cli.app import app
 
 ROOT = Path(__file__).parents[1]
 PAGES = [ROOT / "README.md", *sorted(ROOT.glob("docs/**/*.md"))]
@@ -132,6 +137,35 @@ def anchors(path: Path) -> set[str]:
     """Return the anchors of a page's headings, as code hosts and mkdocs make them."""
     headings = re.findall(r"^#+ (.+)$", path.read_text(encoding="utf-8"), re.MULTILINE)
     return {re.sub(r"[^\w\- ]", "", heading.lower()).strip().replace(" ", "-") for heading in headings}
+
+
+def sections(path: Path) -> dict[str, str]:
+    """Return the text below each heading of a page, that of smaller headings aside."""
+    parts = re.split(r"^#+ (.+)$", path.read_text(encoding="utf-8"), flags=re.MULTILINE)
+    return dict(zip(parts[1::2], parts[2::2], strict=True))
+
+
+def test_the_interface_is_described_with_all_arguments() -> None:
+    found = sections(ROOT / "docs" / "reference" / "api.md")
+    public = {f"sk.{name}": getattr(sk, name) for name in sk.__all__}
+    public |= {f"sk.spark.{name}": getattr(sk.spark, name) for name in sk.spark.__all__}
+    public |= {f"Query.{name}": of for name, of in vars(sk.Query).items() if name[0] != "_" and callable(of)}
+    for name, of in public.items():
+        if inspect.isfunction(of):
+            arguments = set(inspect.signature(of).parameters) - {"self"}
+            missing = {each for each in arguments if f"`{each}`" not in found[name]}
+            assert not missing, f"{name}: {missing}"
+        else:
+            assert name in (ROOT / "docs" / "reference" / "api.md").read_text(), name
+
+
+def test_the_command_line_is_described_with_all_options() -> None:
+    found = sections(ROOT / "docs" / "reference" / "cli.md")
+    for name, command in typer.main.get_command(app).commands.items():
+        told = found[name] + found["How events are read"] + (found["run"] if "run`" in found[name] else "")
+        options = {option for each in command.params for option in each.opts if option.startswith("--")}
+        missing = {option for option in options - {"--help"} if option not in told}
+        assert not missing, f"{name}: {missing}"
 
 
 def test_readme_has_examples() -> None:
