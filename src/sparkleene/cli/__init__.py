@@ -8,5 +8,7 @@
 def main() -> None:
     """Run the command line."""
     from sparkleene.cli.app import app
+    from sparkleene.cli.failures import told
 
-    app(prog_name="sparkleene")
+    with told():  # what goes wrong around commands, such as printing their help
+        app(prog_name="sparkleene")

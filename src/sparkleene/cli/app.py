@@ -73,6 +73,13 @@ def run(
 ) -> None:
     """Run a query over files of events."""
     kind = show.format_of(format, output)
+    if output is not None:
+        show.check_output(output)
+    if plot_file is not None:
+        show.check_output(plot_file, folders=False)
+        if not plot_file.lower().endswith((".png", ".svg")):
+            raise wrong(f"'{plot_file}' does not end in .png or .svg", "a chart is saved as PNG or as SVG")
+    _fits(engine, master, conf)
     q = ask(query)
     drawn = plot or plot_file is not None
     if engine == "local":
@@ -93,6 +100,13 @@ def run(
                 chart.save(path)
 
 
+def _fits(engine: str, master: str | None, conf: Any) -> None:
+    """Raise for settings of Spark where Spark has nothing to do."""
+    if engine == "local" and (master is not None or conf):
+        given = "--master" if master is not None else "--conf"
+        raise wrong(f"{given} is for Spark", "leave it out, or choose --engine spark")
+
+
 def _many(events: list[str]) -> str:
     """Return how many events there are, for a person who waits, where the files tell it at once."""
     rows = files(events).rows if sys.stderr.isatty() else None
@@ -111,7 +125,8 @@ def _on_spark(
         line.more = lambda: work_of(spark)
         frame = q.run(events if found.kind == "parquet" else inputs.frame_of(spark, found), engine="spark")
         if folder is not None:
-            frame.write.format(kind).option("header", True).save(folder)
+            mode = "errorifexists" if "://" in folder else "append"  # a folder here is empty or not there yet
+            frame.write.format(kind).option("header", True).mode(mode).save(folder)
             return None
         result = frame.toArrow()
     return by_window(result, q)
@@ -129,6 +144,7 @@ def trends(
     conf: Conf = None,
 ) -> None:
     """Show the first trends behind a query's numbers, a line each."""
+    _fits(engine, master, conf)
     q = ask(query)
     if engine == "local":
         with working(f"looking for trends in {_many(events)}"):
@@ -226,6 +242,7 @@ def generate(
     from sparkleene.generators import generate as made
 
     kind = show.format_of(None, output)
+    show.check_output(output)
     more: dict[str, Any] = dict(inputs.pairs(option, "--option", "tick=1"))
     with working(f"making {events:,} events"):
         table = made(name, events, seed=seed, groups=groups, rate=rate, **more)

@@ -23,6 +23,8 @@ def read_query(given: str) -> tuple[str, str]:
     """
     if given == "-":
         return sys.stdin.read(), "standard input"
+    if not given.strip():
+        raise wrong("the query is empty", "give a file, or the query itself: 'RETURN COUNT(*) PATTERN A+'")
     if len(given.split()) > 1 and not _is_file(given):
         return given, "query"
     path = Path(given)

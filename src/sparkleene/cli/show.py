@@ -53,10 +53,28 @@ def format_of(given: Format | None, output: str | None) -> Format:
 def is_folder(output: str) -> bool:
     """Tell whether an output is a folder, which Spark's tasks write side by side: a name without an ending.
 
-    >>> is_folder("results"), is_folder("results.d/"), is_folder("results.csv")
-    (True, True, False)
+    >>> is_folder("results"), is_folder("results.d/"), is_folder("results.csv"), is_folder("/")
+    (True, True, False, True)
     """
-    return output.endswith(("/", os.sep)) or not (Path(output).suffix or Path(output).exists())
+    path = Path(output)
+    return output.endswith(("/", os.sep)) or path.is_dir() or not (path.suffix or path.exists())
+
+
+def check_output(output: str, folders: bool = True) -> None:
+    """Raise for a place where nothing can be written, before there is anything to write."""
+    if "://" in output:
+        return
+    target = Path(output)
+    if folders and is_folder(output):
+        if target.exists() and not target.is_dir():
+            raise wrong(f"'{output}' is a file", "leave out the slash at the end")
+        if target.is_dir() and any(target.iterdir()):
+            raise wrong(f"there is something in the folder '{output}' already", "name a new folder, or a file")
+        return
+    if target.is_dir():
+        raise wrong(f"'{output}' is a folder", "name a file in it")
+    if not target.absolute().parent.is_dir():
+        raise wrong(f"there is no folder '{target.parent}' to write to", code="missing-file")
 
 
 def write(table: Any, kind: Format, output: str | None) -> None:
@@ -70,9 +88,11 @@ def write(table: Any, kind: Format, output: str | None) -> None:
         output = os.path.join(output, f"part-0.{kind}")
     with written(output) as path:
         if kind == "parquet":
+            import pyarrow as pa
             import pyarrow.parquet as pq
 
-            pq.write_table(table, path)
+            with pa.OSFile(path, "wb") as sink:  # what is given a path deletes it when it fails, be it a device
+                pq.write_table(table, sink)
         else:
             with open(path, "w", encoding="utf_8", newline="") as file:
                 write_text(table, kind, file)
@@ -92,17 +112,14 @@ def write_events(table: Any, kind: Format, output: str) -> None:
 @contextmanager
 def written(output: str) -> Iterator[str]:
     """Give a path to write to: a file beside the output that takes its place when it is whole."""
-    target = Path(output)
-    if target.is_dir():
-        raise wrong(f"'{output}' is a folder", "name a file in it")
-    if not target.absolute().parent.is_dir():
-        raise wrong(f"there is no folder '{target.parent}' to write to", code="missing-file")
-    if target.exists() and not target.is_file():
+    check_output(output, folders=False)
+    target = Path(os.path.realpath(output))  # a link stays one
+    if output.startswith("/dev/") or (target.exists() and not target.is_file()):
         with _named(output):
-            yield output  # a pipe or a device
+            yield output  # a pipe or a device; /dev/stdout may be a file, which is not ours to replace
         return
     with _named(output):
-        number, path = tempfile.mkstemp(target.suffix, f".{target.stem}-", target.absolute().parent)
+        number, path = tempfile.mkstemp(target.suffix, f".{target.stem}-", target.parent)
         os.close(number)
         try:
             yield path
