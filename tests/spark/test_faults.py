@@ -260,7 +260,35 @@ def survive(job: Job, kills: int, chance: random.Random) -> list[str]:
             return found[:-1]
     with driver(job.folder / "logs") as started:
         assert started.run(job) is None
+        # Killed after the last rows, Spark does not begin the batch without rows that would have closed windows.
+        later(job.rows)
+        assert started.run(job) is None
     return found
+
+
+def later(folder: Path) -> None:
+    """Write another row of a group without trends, a day later, unless it is there."""
+    path = folder / "later.parquet"
+    if not path.exists():
+        table = pq.read_table(max(folder.glob("*.parquet")))
+        row = max(table.to_pylist(), key=lambda row: row["time"])
+        row["time"] += timedelta(days=1)
+        pq.write_table(pa.Table.from_pylist([row], table.schema), path)
+
+
+def test_windows_wait_for_rows_after_a_stop_between_batches(tmp_path: Path) -> None:
+    table = write_rows(tmp_path / "rows", 2, 1)
+    batchless = {"spark.sql.streaming.noDataMicroBatches.enabled": "false"}
+    job = Job(tmp_path / "job", tmp_path / "rows", QUERIES["spread"], batchless)
+    with driver(tmp_path / "logs") as started:  # ends as one that was killed after its last rows
+        assert started.run(job) is None
+    job.conf = {name: "true" for name in batchless}
+    with driver(tmp_path / "logs") as started:
+        assert started.run(job) is None
+        assert len(written(job.sink)) < len(batch(job.query, table))
+        later(job.rows)
+        assert started.run(job) is None
+    assert written(job.sink) == batch(job.query, table)
 
 
 def test_killed_drivers(tmp_path: Path) -> None:
@@ -272,6 +300,7 @@ def test_killed_drivers(tmp_path: Path) -> None:
     found = []
     while "in a batch" not in found:  # else it was not tried
         shutil.rmtree(job.folder, ignore_errors=True)
+        (job.rows / "later.parquet").unlink(missing_ok=True)
         found = survive(job, 2, chance)
     assert written(job.sink) == batch(job.query, table)
 
