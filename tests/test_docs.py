@@ -168,6 +168,14 @@ def test_the_command_line_is_described_with_all_options() -> None:
         assert not missing, f"{name}: {missing}"
 
 
+def test_the_site_builds_without_warnings(tmp_path: Path) -> None:
+    command = [sys.executable, "-m", "mkdocs", "build", "--quiet", "--strict", "--site-dir", str(tmp_path)]
+    done = subprocess.run(command, cwd=ROOT, timeout=SECONDS, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    home = (tmp_path / "index.html").read_text(encoding="utf-8")
+    assert "BLANKLINE" not in home and "CONTRIBUTING.md" in home  # what tools/docs_hooks.py does
+
+
 def test_readme_has_examples() -> None:
     assert blocks((ROOT / "README.md").read_text(encoding="utf-8"))
 
