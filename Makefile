@@ -39,7 +39,7 @@ demo: $(STAMP) ## run queries of the papers on Spark, over data it makes itself
 	@$(SPARK) $(PY) -m sparkleene demo --output build/demo $(ARGS)
 
 docs: $(STAMP) ## build the documentation as a site in build/site
-	@$(PY) -m mkdocs build --quiet --strict --site-dir build/site
+	@NO_MKDOCS_2_WARNING=1 $(PY) -m mkdocs build --quiet --strict --site-dir build/site
 	@echo "build/site/index.html"
 
 bench: $(STAMP) ## run the benchmarks

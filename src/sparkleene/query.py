@@ -279,7 +279,7 @@ class Query:
         >>> data = pa.table({"time": [1, 2, 3, 4], "type": list("AABB"), "user": ["ann"] * 3 + ["bob"]})
         >>> print(q.plot(q.run(data)).text(width=40))
         count by user
-        ann ████████████████████████████████  3
+        ann █████████████████████████████████  3
         """
         from sparkleene.charts import chart
         from sparkleene.engine.tables import read
@@ -292,6 +292,11 @@ class Query:
     def time(self) -> str:
         """The column of event times."""
         return self._time
+
+    @property
+    def type(self) -> str | None:
+        """The column of event types, None if they are not in a column."""
+        return self._type if self._types is None else None
 
     def __repr__(self) -> str:
         """Show the query's text."""

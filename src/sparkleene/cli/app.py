@@ -26,7 +26,7 @@ from sparkleene.cli.options import (
     reading,
 )
 from sparkleene.cli.progress import note, working
-from sparkleene.cli.results import by_window
+from sparkleene.cli.results import by_window, hint, key_names
 from sparkleene.engine.files import files
 from sparkleene.errors import SparkleeneError
 from sparkleene.query import Query
@@ -91,6 +91,8 @@ def run(
         if result is None:
             return
     show.write(result, kind, output)
+    if not result.num_rows:
+        hint(q, files(events))
     if drawn:
         chart = q.plot(result, value=plot_value)
         if plot:
@@ -157,7 +159,9 @@ def trends(
             line.more = lambda: work_of(spark)
             found = q.trends(inputs.frame_of(spark, files(events)), limit=limit).toArrow()
     for row in found.to_pylist():
-        print(show.trend(row, q.plan.bound.group_names, q.time))
+        print(show.trend(row, q.plan.bound.group_names, q.time, key_names(q)))
+    if not found.num_rows:
+        hint(q, files(events))
     all_ = found.num_rows < limit
     note(f"all {found.num_rows} trends" if all_ else f"the first {limit} trends; --limit N shows more")
 
@@ -204,8 +208,9 @@ def check(
     for given in query:
         try:
             q = ask(given)
-            if empty is not None:
+            if schema is not None:
                 q.run(empty)
+                hint(q, files(schema))
         except SparkleeneError as error:
             failed = True
             print(error.short() if short else error.render(color=sys.stderr.isatty()), file=sys.stderr)

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from sparkleene.cli import show
 from sparkleene.cli.results import by_window, same
-from sparkleene.cli.sparks import started
+from sparkleene.cli.sparks import few_partitions, started
 from sparkleene.engine.files import files
 from sparkleene.generators import generate
 from sparkleene.query import Query, query
@@ -139,7 +139,7 @@ def demo(events: int, output: str, master: str | None, conf: Sequence[str] | Non
         other.kill()
     say("  starting Spark ...")
     begin = time.perf_counter()
-    with started(master, conf) as spark:
+    with started(master, conf, few_partitions(master)) as spark:
         clock.add("starting Spark", time.perf_counter() - begin)
         results = [played(clock, number, scene, folder) for number, scene in enumerate(SCENES, 1)]
         drawn(results[2], folder)
@@ -176,7 +176,7 @@ def drawn(result: Any, folder: Path) -> None:
     """Draw a result here, and to a file."""
     say()
     chart = LIVE.query.plot(result)
-    text = chart.text(width=100)
+    text = chart.text(width=78)
     say("".join(f"  {line}\n" for line in text.splitlines()), end="")
     path = folder / "falling_prices.svg"
     chart.save(path)

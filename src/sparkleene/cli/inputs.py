@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -29,7 +30,7 @@ def read_query(given: str) -> tuple[str, str]:
         return given, "query"
     path = Path(given)
     if not _is_file(given):
-        what = "a folder" if path.is_dir() else "not there"
+        what = "a folder" if os.path.isdir(given) else "not there"
         help = "give a file, or the query itself in quotes: 'RETURN COUNT(*) PATTERN A+'"
         raise wrong(f"the query file '{given}' is {what}", help, code="missing-file")
     try:

@@ -17,7 +17,7 @@ from sparkleene.cli.failures import wrong
 from sparkleene.cli.progress import Line, note, working
 from sparkleene.cli.results import by_window
 from sparkleene.cli.sources import Wanted, check, windows
-from sparkleene.cli.sparks import started
+from sparkleene.cli.sparks import few_partitions, started
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -28,16 +28,10 @@ def live(wanted: Wanted, master: str | None, conf: Sequence[str] | None) -> None
     if wanted.output is None and (master or "").startswith("sc://"):
         raise wrong("rows of a stream on Spark Connect are not printed here", "add --output FOLDER")
     check(wanted)
-    from sparkleene.spark.session import local_cores
-
-    cores = local_cores(master or "local[*]")
-    few = (
-        {} if cores is None else {"spark.sql.shuffle.partitions": str(cores)}
-    )  # each costs time in every batch
     with (
         working("starting Spark") as line,
         checkpoint_of(wanted) as checkpoint,
-        started(master, conf, few) as spark,
+        started(master, conf, few_partitions(master)) as spark,
     ):
         line.text = f"waiting for events from {wanted.source}"
         printer = Printer(wanted, line)

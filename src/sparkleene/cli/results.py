@@ -1,12 +1,18 @@
-"""Results of Spark, whose rows come in any order."""
+"""Results: the order of their rows, whether two are the same, and why one may be empty."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+import sys
+from collections.abc import Collection, Iterator, Sequence
 from typing import Any
 
+from sparkleene.engine.files import Files
+from sparkleene.errors import suggest
 from sparkleene.query import Query
+
+MOST = 50_000_000
+"""Rows whose types are looked at to find out why there are no trends."""
 
 
 def by_window(result: Any, q: Query) -> Any:
@@ -33,3 +39,29 @@ def _alike(one: Any, other: Any) -> bool:
     if isinstance(one, float) and isinstance(other, float):
         return math.isclose(one, other, rel_tol=1e-9) or (math.isnan(one) and math.isnan(other))
     return bool(one == other)
+
+
+def key_names(q: Query) -> list[str]:
+    """Return the columns that are the same all along a trend."""
+    return [key.path[0] for key in q.plan.bound.keys if len(key.path) == 1 and key.labels is None]
+
+
+def hint(q: Query, events: Files) -> None:
+    """Say on standard error which types of the pattern no event has: they may be misspelt."""
+    if q.type is None or (events.rows or 0) > MOST:
+        return
+    found = events.read([q.type]).column(q.type).unique().to_pylist()
+    for line in unknown([label.type for label in q.plan.bound.labels], [str(one) for one in found]):
+        print(line, file=sys.stderr)
+
+
+def unknown(types: Collection[str], known: Collection[str]) -> Iterator[str]:
+    """Return a note for each type that no event has.
+
+    >>> list(unknown(["Kindel", "View"], ["Kindle", "View"]))
+    ["note: no event is of the type 'Kindel'; did you mean 'Kindle'?"]
+    """
+    for name in dict.fromkeys(types):
+        if name not in known:
+            some = ", ".join(sorted(known)[:10]) + (", ..." if len(known) > 10 else "")
+            yield f"note: no event is of the type '{name}'; {suggest(name, known) or f'the types are {some}'}"

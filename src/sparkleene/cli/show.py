@@ -69,7 +69,9 @@ def check_output(output: str, folders: bool = True) -> None:
         if target.exists() and not target.is_dir():
             raise wrong(f"'{output}' is a file", "leave out the slash at the end")
         if target.is_dir() and any(target.iterdir()):
-            raise wrong(f"there is something in the folder '{output}' already", "name a new folder, or a file")
+            raise wrong(
+                f"there is something in the folder '{output}' already", "name a new folder, or a file"
+            )
         return
     if target.is_dir():
         raise wrong(f"'{output}' is a folder", "name a file in it")
@@ -91,7 +93,9 @@ def write(table: Any, kind: Format, output: str | None) -> None:
             import pyarrow as pa
             import pyarrow.parquet as pq
 
-            with pa.OSFile(path, "wb") as sink:  # what is given a path deletes it when it fails, be it a device
+            with pa.OSFile(
+                path, "wb"
+            ) as sink:  # what is given a path deletes it when it fails, be it a device
                 pq.write_table(table, sink)
         else:
             with open(path, "w", encoding="utf_8", newline="") as file:
@@ -216,6 +220,8 @@ def _cells(values: Sequence[Any]) -> list[str]:
     if all(value.is_integer() for value in numbers) or most >= 1e6:
         return [readable(value) for value in values]
     digits = max(1, 6 - len(str(int(most))))
+    texts = [f"{value:.{digits}f}" for value in numbers]
+    digits = max(1, digits - min(len(text) - len(text.rstrip("0")) for text in texts))
     return [
         f"{value:,.{digits}f}" if isinstance(value, float) and math.isfinite(value) else readable(value)
         for value in values
@@ -275,17 +281,19 @@ def _json(value: Any) -> Any:
     return plain(value) if isinstance(value, datetime | date | time | timedelta | bytes | Decimal) else value
 
 
-def trend(row: dict[str, Any], groups: Sequence[str], time: str) -> str:
-    """Return a trend as a line: its window, its group, and its events with their labels and times.
+def trend(row: dict[str, Any], groups: Sequence[str], time: str, keys: Sequence[str] = ()) -> str:
+    """Return a trend as a line: its window, group and keys, and its events with their labels and times.
 
-    >>> events = [{"label": "A", "row": 0, "time": 1}, {"label": "B", "row": 2, "time": 3}]
-    >>> trend({"window_start": 0, "window_end": 10, "user": "ann", "events": events}, ["user"], "time")
-    '[0, 10)  user=ann  A@1 B@3'
+    >>> events = [{"label": "A", "row": 0, "time": 1, "user": 7}, {"label": "B", "row": 2, "time": 3, "user": 7}]
+    >>> trend({"window_start": 0, "window_end": 10, "shop": "x", "events": events}, ["shop"], "time", ["user"])
+    '[0, 10)  shop=x  user=7  A@1 B@3'
     """
     parts = [f"{name}={plain(row[name])}" for name in groups]
     if "window_start" in row:
         parts.insert(0, f"[{plain(row['window_start'])}, {plain(row['window_end'])})")
-    whole = [row[name] for name in ("events", "events_2") if row.get(name) is not None]
+    whole = [row[name] for name in ("events", "events_2") if row.get(name)]
+    first = whole[0][0] if whole else {}
+    parts += [f"{name}={plain(first[name])}" for name in keys if name in first and name not in groups]
     days = {event[time].date() for events in whole for event in events if isinstance(event[time], datetime)}
     events = [
         " ".join(f"{event['label']}@{_at(event[time], len(days) == 1)}" for event in one) for one in whole

@@ -40,6 +40,14 @@ def started(
             spark.stop()
 
 
+def few_partitions(master: str | None) -> dict[str, str]:
+    """Return the setting for streams on this machine: each partition costs time in every batch."""
+    from sparkleene.spark.session import local_cores
+
+    cores = local_cores(master or "local[*]")
+    return {} if cores is None else {"spark.sql.shuffle.partitions": str(cores)}
+
+
 @contextmanager
 def _silent() -> Iterator[None]:
     """Keep what Spark's launcher and JVM write to standard error away from it, unless starting fails.

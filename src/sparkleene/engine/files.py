@@ -12,7 +12,6 @@ from typing import Any, Literal
 
 import pyarrow as pa
 import pyarrow.csv as pc_csv
-import pyarrow.dataset as ds
 import pyarrow.json as pc_json
 import pyarrow.parquet as pq
 
@@ -80,6 +79,8 @@ class Source:
     def count(self) -> int:
         """Return the number of rows of Parquet files, which their footers tell."""
         if self.path.is_dir():
+            import pyarrow.dataset as ds  # brings pandas, most of a second
+
             return int(ds.dataset(self.path, format="parquet").count_rows())
         return int(pq.read_metadata(self.path).num_rows)
 
