@@ -33,16 +33,18 @@ bob,1,6
 
 def environment(**more: str) -> dict[str, str]:
     """What a process finds around it; nothing of this one's terminal."""
-    kept = {name: value for name, value in os.environ.items() if name not in ("COLUMNS", "LINES", "NO_COLOR")}
+    ours = ("COLUMNS", "LINES", "NO_COLOR", "PYTHONUNBUFFERED")
+    kept = {name: value for name, value in os.environ.items() if name not in ours}
     return kept | {"TERM": "xterm-256color"} | more
 
 
 def sparkleene(*arguments: Any, cwd: Path, **more: Any) -> subprocess.CompletedProcess[str]:
     """Run the command to its end."""
-    given = {"stdin": subprocess.DEVNULL} if "input" not in more else {}
+    given: dict[str, Any] = {"env": environment()}
+    given |= {"stdin": subprocess.DEVNULL} if "input" not in more else {}
     given |= {"capture_output": True} if "stdout" not in more else {"stderr": subprocess.PIPE}
     return subprocess.run(
-        [*COMMAND, *map(str, arguments)], cwd=cwd, text=True, timeout=SECONDS, env=environment(), **(given | more)
+        [*COMMAND, *map(str, arguments)], cwd=cwd, text=True, timeout=SECONDS, **(given | more)
     )  # fmt: skip
 
 

@@ -3,10 +3,10 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from tests.cli.command import EVENTS
 
 import sparkleene as sk
 from sparkleene.cli.show import write_events
-from tests.cli.command import EVENTS
 
 
 @pytest.fixture
