@@ -7,8 +7,14 @@
 
 def main() -> None:
     """Run the command line."""
+    import sys
+
     from sparkleene.cli.app import app
     from sparkleene.cli.failures import told
 
     with told():  # what goes wrong around commands, such as printing their help
-        app(prog_name="sparkleene")
+        try:
+            app(prog_name="sparkleene")
+        except SystemExit:
+            sys.stdout.flush()
+            raise

@@ -26,7 +26,7 @@ from sparkleene.cli.options import (
     reading,
 )
 from sparkleene.cli.progress import note, working
-from sparkleene.cli.results import by_window, hint, key_names
+from sparkleene.cli.results import by_window, hint, key_names, summary
 from sparkleene.engine.files import files
 from sparkleene.errors import SparkleeneError
 from sparkleene.query import Query
@@ -91,6 +91,7 @@ def run(
         if result is None:
             return
     show.write(result, kind, output)
+    note(summary(result, output))
     if not result.num_rows:
         hint(q, files(events))
     if drawn:

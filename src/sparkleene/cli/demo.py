@@ -30,11 +30,12 @@ ROWS = 6
 
 @dataclass(frozen=True)
 class Scene:
-    """A query of a paper, the stream it is for, and which part of the demo's events that has."""
+    """A query of a paper, the stream it is for, which part of the demo's events that has, and in what time."""
 
     title: str
     stream: str
     share: float
+    minutes: int
     text: str
     says: str
 
@@ -53,7 +54,8 @@ class Scene:
 
     def make(self, most: int, folder: Path) -> None:
         """Make the stream."""
-        table = generate(self.stream, self.events(most))
+        events = self.events(most)
+        table = generate(self.stream, events, rate=events / self.minutes / 60)
         show.write_events(table, "parquet", str(self.path(folder)))
 
 
@@ -62,6 +64,7 @@ SCENES = (
         "contiguous: mappers whose CPU load only rises (COGRA, q1)",
         "cluster",
         0.5,
+        3,
         """
     q1: RETURN mapper, COUNT(*), SUM(L.cpu)
     PATTERN SEQ(Start S, Measurement L+, End E)
@@ -75,6 +78,7 @@ SCENES = (
         "skip-till-next-match: rides and their speed (COGRA, q2)",
         "rides",
         0.5,
+        60,
         """
     q2: RETURN district, COUNT(*), AVG(T.speed)
     PATTERN SEQ(Pickup P, Trip T+, Dropoff D)
@@ -88,6 +92,7 @@ SCENES = (
         "skip-till-any-match: falling prices (COGRA, q3)",
         "stock",
         1.0,
+        240,
         """
     q3: RETURN sector, COUNT(*), AVG(S.price)
     PATTERN Stock S+
@@ -101,6 +106,7 @@ SCENES = (
         "negation: cars that slow down, and no accident before (GRETA, Q3)",
         "traffic",
         0.25,
+        10,
         """
     Q3: RETURN segment, COUNT(*), AVG(P.speed)
     PATTERN SEQ(NOT Accident A, Position P+)

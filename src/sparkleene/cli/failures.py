@@ -30,12 +30,13 @@ def told() -> Iterator[None]:
     except SparkleeneError as error:
         _end(error.render(color=sys.stderr.isatty()))
     except BrokenPipeError:
-        # so that what is left in the buffer does not fail again when Python ends
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        _drop()
         _end("error: the output was closed before its end (broken pipe)")
     except KeyboardInterrupt:
         _end("interrupted", INTERRUPTED)
     except OSError as error:
+        if error.filename is None:
+            _drop()
         what = f"'{error.filename}': " if error.filename else ""
         _end(f"error: {what}{error.strerror or _line(error)}")
     except MemoryError:
@@ -44,6 +45,11 @@ def told() -> Iterator[None]:
         if type(error).__module__.split(".")[0] not in ("pyspark", "py4j", "grpc"):
             raise
         _end(of_spark(error))
+
+
+def _drop() -> None:
+    """Let what is left to print go nowhere, so that it does not fail again when Python ends."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def of_spark(error: BaseException) -> str:

@@ -125,13 +125,11 @@ class Tally:
                 self.late += sum(row["late_rows"] for row in (one.observedMetrics or {}).values())
                 self.last = one.batchId
             state = sum(store.memoryUsedBytes for store in one.stateOperators)
-            time = (one.eventTime or {}).get("watermark", "")
+            mark = (one.eventTime or {}).get("watermark", "")  # 2024-03-04T00:41:30.301Z
             parts = [
                 f"{self.rows:,} events",
                 f"{one.processedRowsPerSecond:,.0f}/s",
-                f"watermark {time.removesuffix('.000Z').replace('T', ' ')}"
-                if time[:4] > "1970"
-                else "no watermark yet",
+                f"watermark {mark[:19].replace('T', ' ')}" if mark[:4] > "1970" else "no watermark yet",
                 f"state {size(state)}",
                 f"{self.late:,} late",
             ]

@@ -60,7 +60,7 @@ def working(text: str) -> Iterator[Line]:
             return
         status.start()
         while not ended.wait(LATE):
-            status.update(Text(line.now))
+            status.update(Text(line.now, no_wrap=True, overflow="ellipsis"))
 
     ticker = threading.Thread(target=tick, daemon=True)
     ticker.start()

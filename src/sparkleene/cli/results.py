@@ -41,6 +41,20 @@ def _alike(one: Any, other: Any) -> bool:
     return bool(one == other)
 
 
+def summary(result: Any, output: str | None) -> str:
+    """Say how much a result is.
+
+    >>> import pyarrow as pa
+    >>> summary(pa.table({"window_start": [0, 0, 10], "count": [1.0, 2.0, 3.0]}), "out.csv")
+    'out.csv: 3 rows of 2 windows'
+    """
+    rows = f"{result.num_rows:,} row{'s'[: result.num_rows != 1]}"
+    if "window_start" in result.column_names:
+        windows = len(result.column("window_start").unique())
+        rows += f" of {windows:,} window{'s'[: windows != 1]}"
+    return rows if output is None else f"{output}: {rows}"
+
+
 def key_names(q: Query) -> list[str]:
     """Return the columns that are the same all along a trend."""
     return [key.path[0] for key in q.plan.bound.keys if len(key.path) == 1 and key.labels is None]
