@@ -65,7 +65,8 @@ def hint(q: Query, events: Files) -> None:
     if q.type is None or (events.rows or 0) > MOST:
         return
     found = events.read([q.type]).column(q.type).unique().to_pylist()
-    for line in unknown([label.type for label in q.plan.bound.labels], [str(one) for one in found]):
+    types = [label.type for label in q.plan.bound.labels] if found else []
+    for line in unknown(types, [str(one) for one in found]):
         print(line, file=sys.stderr)
 
 
