@@ -42,9 +42,19 @@ def told() -> Iterator[None]:
     except MemoryError:
         _end("error: there is not enough memory", ERROR)
     except Exception as error:
+        if _interrupted(error):
+            _end("interrupted", INTERRUPTED)
         if type(error).__module__.split(".")[0] not in ("pyspark", "py4j", "grpc"):
             raise
         _end(of_spark(error))
+
+
+def _interrupted(error: BaseException) -> bool:
+    """Tell whether an error came of Ctrl-C: Spark raises it when it cleans up, in place of the interrupt."""
+    seen: BaseException | None = error
+    while seen is not None and not isinstance(seen, KeyboardInterrupt):
+        seen = seen.__cause__ or seen.__context__
+    return seen is not None
 
 
 def _drop() -> None:
