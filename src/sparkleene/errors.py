@@ -6,6 +6,9 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from difflib import get_close_matches
 
+WIDEST = 160
+"""Characters of a line of a query that are shown."""
+
 
 @dataclass(frozen=True, slots=True)
 class Diagnostic:
@@ -89,12 +92,17 @@ def render(diagnostic: Diagnostic, source: str, filename: str, color: bool = Fal
         text = source.split("\n")[row - 1].replace("\t", " ").rstrip("\r")
         end = start if diagnostic.end is None else diagnostic.end
         width = max(1, min(end - start, len(text) - column))
+        place = column
+        if len(text) > WIDEST:  # of a very long line, the part around the place
+            cut = max(0, min(column - WIDEST // 3, len(text) - WIDEST))
+            text, place = text[cut : cut + WIDEST], column - cut
+            width = min(width, max(1, WIDEST - place))
         gutter = " " * len(str(row))
         lines += [
             f"{blue}{gutter}-->{reset} {filename}:{row}:{column + 1}",
             f"{blue}{gutter} |{reset}",
             f"{blue}{row} |{reset} {text}",
-            f"{blue}{gutter} |{reset} {' ' * column}{red}{'^' * width}{reset}",
+            f"{blue}{gutter} |{reset} {' ' * place}{red}{'^' * width}{reset}",
         ]
     lines += [f"{blue}{gutter} ={reset} note: {note}" for note in diagnostic.notes]
     if diagnostic.help:

@@ -188,7 +188,7 @@ def test_charts(here: Path) -> None:
 
 def test_a_chart_of_what_is_not_there(here: Path) -> None:
     said = bad("run", QUERY, "events.csv", *LOCAL, "--plot", "--plot-value", "summ", cwd=here)
-    assert said.startswith("error[missing-column]: the result has no column 'summ'\n")
+    assert said.startswith("error[bad-option]: the result has no aggregate 'summ'\n")
     for name, what in (
         ("a.gif", "'a.gif' does not end in .png or .svg"),
         ("no/a.svg", "there is no folder 'no'"),

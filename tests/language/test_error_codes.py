@@ -7,6 +7,11 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
+import pytest
+
+import sparkleene as sk
+from sparkleene import QueryError
+
 ROOT = Path(__file__).parents[2]
 REPORTERS = {"Diagnostic", "report", "note", "fail", "error", "mistake", "_error"}
 CODE = re.compile(r"[a-z]+(-[a-z0-9]+)+|overflow")
@@ -44,3 +49,13 @@ def test_the_table_lists_the_codes_in_use() -> None:
 
 def test_the_table_is_in_order() -> None:
     assert listed() == sorted(set(listed()))
+
+
+def test_very_long_lines_are_shown_around_the_place() -> None:
+    text = "RETURN COUNT(*) PATTERN A WHERE " + " AND ".join(["A.x > 0"] * 5000) + " AND A.y @ 3"
+    with pytest.raises(QueryError) as caught:
+        sk.query(text)
+    lines = str(caught.value).splitlines()
+    shown, carets = (line.partition("| ")[2] for line in lines[3:5])
+    assert len(shown) <= 160
+    assert shown[carets.index("^")] == "@"

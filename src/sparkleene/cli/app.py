@@ -12,7 +12,7 @@ from typer.core import TyperGroup
 from sparkleene import __version__
 from sparkleene.cli import inputs, show
 from sparkleene.cli.examples import EXAMPLES
-from sparkleene.cli.failures import told, wrong
+from sparkleene.cli.failures import rendered, told, wrong
 from sparkleene.cli.options import (
     Ask,
     Conf,
@@ -81,6 +81,9 @@ def run(
             raise wrong(f"'{plot_file}' does not end in .png or .svg", "a chart is saved as PNG or as SVG")
     _fits(engine, master, conf)
     q = ask(query)
+    names = [output.name for output in q.plan.bound.outputs]
+    if plot_value is not None and plot_value not in names:
+        raise wrong(f"the result has no aggregate '{plot_value}'", f"choose from {', '.join(names)}")
     drawn = plot or plot_file is not None
     if engine == "local":
         with working(f"counting trends in {_many(events)}"):
@@ -214,7 +217,7 @@ def check(
                 hint(q, files(schema))
         except SparkleeneError as error:
             failed = True
-            print(error.short() if short else error.render(color=sys.stderr.isatty()), file=sys.stderr)
+            print(error.short() if short else rendered(error), file=sys.stderr)
         else:
             note(f"{given if len(given.split()) == 1 else 'query'}: ok")
     if failed:

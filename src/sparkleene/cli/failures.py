@@ -16,9 +16,35 @@ ERROR = 1
 INTERRUPTED = 130
 
 
-def wrong(message: str, help: str | None = None, *notes: str, code: str = "bad-option") -> SparkleeneError:
+WORDS = (
+    (r"pass type= with its name, type=None if", "name it with --type, or add --one-type if"),
+    (r"\btypes= to define types", "--define to define types"),
+    (r"\bpass type=", "add --type"),
+    (r"\bpass tiebreak= with", "add --tiebreak with"),
+    (r"\bpass time_unit, for example '(\w+)'", r"add --time-unit, for example \1"),
+    (r"\bpass time_unit", "add --time-unit"),
+)
+"""Advice for those who write Python, and for those who write commands."""
+
+
+def wrong(
+    message: str, help: str | None = None, *, code: str = "bad-option", filename: str = "query"
+) -> SparkleeneError:
     """Return the error for what the command line says."""
-    return QueryError(Diagnostic(code, message, notes=notes, help=help))
+    return QueryError(Diagnostic(code, message, help=help), filename=filename)
+
+
+def rendered(error: SparkleeneError) -> str:
+    """Return an error as a command tells it.
+
+    >>> print(rendered(wrong("the windows have a unit", "pass time_unit, for example 'seconds'")))
+    error[bad-option]: the windows have a unit
+     = help: add --time-unit, for example seconds
+    """
+    text = error.render(color=sys.stderr.isatty())
+    for python, command in WORDS:
+        text = re.sub(python, command, text)
+    return text
 
 
 @contextmanager
@@ -28,7 +54,7 @@ def told() -> Iterator[None]:
         yield
         sys.stdout.flush()
     except SparkleeneError as error:
-        _end(error.render(color=sys.stderr.isatty()))
+        _end(rendered(error))
     except BrokenPipeError:
         _drop()
         _end("error: the output was closed before its end (broken pipe)")

@@ -32,11 +32,13 @@ def read_query(given: str) -> tuple[str, str]:
     if not _is_file(given):
         what = "a folder" if os.path.isdir(given) else "not there"
         help = "give a file, or the query itself in quotes: 'RETURN COUNT(*) PATTERN A+'"
-        raise wrong(f"the query file '{given}' is {what}", help, code="missing-file")
+        raise wrong(f"the query file '{given}' is {what}", help, code="missing-file", filename=given)
     try:
         return path.read_text(encoding="utf_8"), given
     except UnicodeDecodeError:
-        raise wrong(f"the query file '{given}' is not text in UTF-8", code="unreadable-file") from None
+        raise wrong(
+            f"the query file '{given}' is not text in UTF-8", code="unreadable-file", filename=given
+        ) from None
 
 
 def _is_file(given: str) -> bool:

@@ -57,6 +57,8 @@ def live(wanted: Wanted, master: str | None, conf: Sequence[str] | None) -> None
         finally:
             running.stop()
         tally.see(running.recentProgress)
+    if wanted.output is None and not printer.rows:
+        print(f"note: no window has ended; the watermark is {tally.mark or 'not known yet'}", file=sys.stderr)
     note(f"{tally.rows:,} events in {tally.batches:,} batches, {tally.late:,} late")
 
 
@@ -87,12 +89,14 @@ class Printer:
         """Begin with a header."""
         self._wanted, self._line = wanted, line
         self._header = True
+        self.rows = 0
         self.failure: Exception | None = None
 
     def show(self, batch: DataFrame, number: int) -> None:
         """Print a batch, in order of windows and groups."""
         try:
             table = batch.toArrow()
+            self.rows += table.num_rows
             if table.num_rows:
                 table = by_window(table, self._wanted.query)
                 with self._line.aside():
@@ -112,6 +116,7 @@ class Tally:
     late: int = 0
     batches: int = 0
     text: str = ""
+    mark: str = ""
     last: int = -1
 
     def see(self, progress: Sequence[Any]) -> None:
@@ -126,10 +131,11 @@ class Tally:
                 self.last = one.batchId
             state = sum(store.memoryUsedBytes for store in one.stateOperators)
             mark = (one.eventTime or {}).get("watermark", "")  # 2024-03-04T00:41:30.301Z
+            self.mark = mark[:19].replace("T", " ") if mark[:4] > "1970" else ""
             parts = [
                 f"{self.rows:,} events",
                 f"{one.processedRowsPerSecond:,.0f}/s",
-                f"watermark {mark[:19].replace('T', ' ')}" if mark[:4] > "1970" else "no watermark yet",
+                f"watermark {self.mark}" if self.mark else "no watermark yet",
                 f"state {size(state)}",
                 f"{self.late:,} late",
             ]

@@ -23,6 +23,9 @@ CONNECTOR = "org.apache.spark:spark-sql-kafka-0-10_2.13"
 SOURCES = "give a folder, kafka://HOST:PORT/TOPIC, replay:FILES or generate:NAME"
 
 
+UNITS = "microsecond|millisecond|second|minute|hour|day|week"
+
+
 @dataclass(frozen=True)
 class Wanted:
     """What a stream is asked for."""
@@ -52,7 +55,9 @@ class Wanted:
 
 
 def check(wanted: Wanted) -> None:
-    """Raise for a source that cannot be, before Spark is started."""
+    """Raise for a source or a delay that cannot be, before Spark is started."""
+    if not re.fullmatch(rf"\s*(\d+\s*({UNITS})s?\s*)+", wanted.watermark.lower()):
+        raise wrong(f"--watermark is '{wanted.watermark}'", "give an interval, such as '10 seconds'")
     if wanted.kind == "generate":
         from sparkleene.generators import find
 

@@ -77,6 +77,25 @@ def extend(
 
 
 @jit
+def settle(
+    program: Program, field: Field, mask: int, state: Array, low: Array, acc: Array, acc_low: Array
+) -> None:
+    """Add to the states what a tick has made, and clear it: only states that the tick's labels lead to."""
+    columns = field.one.size
+    for label in range(program.off.size - 1):
+        if not (mask >> np.uint64(label)) & np.uint64(1):
+            continue
+        for t in range(program.off[label], program.off[label + 1]):
+            d = program.dst[t]  # one that was there before has nothing left to add
+            for w in range(state.shape[1]):
+                state[d, w] = add(state[d, w], acc[d, w], field.mod[w % columns])
+                acc[d, w] = 0
+            for w in range(low.shape[1]):
+                low[d, w] = min(low[d, w], acc_low[d, w])
+                acc_low[d, w] = np.inf
+
+
+@jit
 def advance(
     program: Program,
     events: Events,
@@ -97,9 +116,9 @@ def advance(
         j = i + 1
         tick = events.tick[i]
         symbol = np.int64(events.symbol[i])
+        union = program.labels[symbol]
         extend(program, events, field, i, state, low, acc, acc_low)
         if j < end and events.tick[j] == tick:
-            union = program.labels[symbol]
             while j < end and events.tick[j] == tick:
                 extend(program, events, field, j, state, low, acc, acc_low)
                 union |= program.labels[events.symbol[j]]
@@ -116,14 +135,10 @@ def advance(
                         acc_low[k, w] = min(acc_low[k, w], low[s, w])
             copy(acc, state)
             copy(acc_low, low)
+            acc[:] = 0
+            acc_low[:] = np.inf
         else:
-            for s in range(states):
-                for w in range(state.shape[1]):
-                    state[s, w] = add(state[s, w], acc[s, w], field.mod[w % columns])
-                for w in range(low.shape[1]):
-                    low[s, w] = min(low[s, w], acc_low[s, w])
-        acc[:] = 0
-        acc_low[:] = np.inf
+            settle(program, field, union, state, low, acc, acc_low)
         i = j
 
 

@@ -59,11 +59,12 @@ class Machine:
     accepting: frozenset[int]
     negated: int  # mask of the labels inside NOT
     momentary: bool = False  # finished trends count only at the tick at which they end
+    apart: bool = False  # the operands are patterns of several queries, each with results of its own
 
     @property
     def classes(self) -> int:
-        """The number of kinds of result: 1, or for AND 3 (first operand only, second only, both)."""
-        return 1 if len(self.operands) == 1 else 3
+        """The number of kinds of result: 1 for each query, or for AND 3 (first operand only, second only, both)."""
+        return len(self.operands) if self.apart or len(self.operands) == 1 else 3
 
     @property
     def forgetful(self) -> bool:
@@ -104,10 +105,24 @@ def machine(bound: Bound, momentary: bool = False) -> Machine:
     parts = bound.pattern.operands if isinstance(bound.pattern, And) else (bound.pattern,)
     operands = tuple(positions(part, index) for part in parts)
     negated = sum(1 << i for i, label in enumerate(bound.labels) if label.negated)
+    return build(operands, bound.semantics, len(bound.labels), negated, momentary)
+
+
+def build(
+    operands: tuple[Positions, ...],
+    semantics: Semantics,
+    labels: int,
+    negated: int,
+    momentary: bool = False,
+    apart: bool = False,
+) -> Machine:
+    """Build the machine of one or several patterns over the same labels.
+
+    Several are the operands of an AND or, if they are `apart`, patterns of queries that are evaluated together:
+    where a partial trend can go on in several of them, it is in one state for all of these.
+    """
     masks = [sum(1 << i for i in chosen) for chosen in _subsets(negated)]
-    simple = (
-        bound.semantics == "skip-till-any-match" and not any(p.guards for p in operands) and not momentary
-    )
+    simple = semantics == "skip-till-any-match" and not any(p.guards for p in operands) and not momentary
 
     start = State(tuple(View(frozenset({START}), _clocks(p, frozenset({START}))) for p in operands))
     number = {start: 0}
@@ -129,7 +144,7 @@ def machine(bound: Bound, momentary: bool = False) -> Machine:
         state = todo.pop(0)
         source = number[state]
         if not state.final:
-            for by in range(len(bound.labels)):
+            for by in range(labels):
                 target = _extend(operands, state, by)
                 if target is None:
                     continue
@@ -140,19 +155,20 @@ def machine(bound: Bound, momentary: bool = False) -> Machine:
                     if not simple:
                         transitions.append((source, by, visit(done, -1)))
         for mask in masks:
-            drops = _extending(operands, state) if bound.semantics == "skip-till-next-match" else [0]
+            drops = _extending(operands, state) if semantics == "skip-till-next-match" else [0]
             for drop in drops:
-                kept = _keep(operands, bound.semantics, state, mask, drop)
+                kept = _keep(operands, semantics, state, mask, drop)
                 if kept is not None:
                     visit(kept, label[source])
 
     states = tuple(number)
     if simple:
-        outs = tuple((i, _class(_accept(operands, states[i]))) for i in sorted(accepting))
+        ends = [(i, _accept(operands, states[i])) for i in sorted(accepting)]
     else:
-        outs = tuple((i, _class(state)) for i, state in enumerate(states) if state.final)
+        ends = [(i, state) for i, state in enumerate(states) if state.final]
+    outs = tuple((i, kind) for i, state in ends for kind in _classes(state, apart))
     return Machine(
-        bound.semantics,
+        semantics,
         operands,
         states,
         tuple(label),
@@ -161,6 +177,7 @@ def machine(bound: Bound, momentary: bool = False) -> Machine:
         frozenset(accepting),
         negated,
         momentary,
+        apart,
     )
 
 
@@ -295,9 +312,10 @@ def _accept(operands: tuple[Positions, ...], state: State) -> State | None:
     return None if all(view is None for view in views) else State(tuple(views), final=True)
 
 
-def _class(state: State | None) -> int:
+def _classes(state: State | None, apart: bool) -> list[int]:
+    """Return the kinds of result that finished trends count for."""
     assert state is not None
-    if len(state.views) == 1:
-        return 0
-    first, second = (view is not None for view in state.views)
-    return 2 if first and second else 0 if first else 1
+    there = [i for i, view in enumerate(state.views) if view is not None]
+    if apart or len(state.views) == 1:
+        return there
+    return [2] if len(there) == 2 else there
