@@ -1,0 +1,1 @@
+"""Many queries over the same events: which are evaluated together, and how."""

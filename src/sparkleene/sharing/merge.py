@@ -1,0 +1,131 @@
+"""Queries whose patterns become one machine: where their trends begin alike they are in the same states.
+
+The machine of several patterns is the one of `P AND Q` (plan/machine.py) with an operand per query. A state says
+where a partial trend is in each of them, so that common prefixes are common states (A-Seq, section 4), whatever the
+semantics, repetitions and negations; each query reads its results from the states in which its own pattern ends.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from sparkleene.language.ast import And
+from sparkleene.language.bound import Bound, Label, Output, Term
+from sparkleene.plan.machine import MachineTooLarge, build
+from sparkleene.plan.plan import Plan
+from sparkleene.plan.positions import positions
+
+MOST_LABELS = 62
+
+
+@dataclass(frozen=True)
+class Part:
+    """Queries that are evaluated together by one plan: the result classes of its machine are theirs, in order."""
+
+    plan: Plan
+    names: tuple[str, ...]
+    outputs: tuple[tuple[int, ...], ...]  # for each query, its outputs among those of the plan
+    group_names: tuple[tuple[str, ...], ...]  # for each query, what it calls the columns of its groups
+    apart: int  # how many states the queries have one by one
+
+    @property
+    def shared(self) -> bool:
+        """Whether there are several queries."""
+        return len(self.names) > 1
+
+
+def parts(plans: Mapping[str, Plan]) -> list[Part]:
+    """Divide queries into parts that are evaluated together; the order is that of their first queries."""
+    kinds: dict[Hashable, list[str]] = {}
+    for name, plan in plans.items():
+        kinds.setdefault(_kind(name, plan), []).append(name)
+    found = [part for names in kinds.values() for part in _parts({name: plans[name] for name in names})]
+    order = {name: i for i, name in enumerate(plans)}
+    return sorted(found, key=lambda part: order[part.names[0]])
+
+
+def alone(name: str, plan: Plan) -> Part:
+    """Return a query as a part of its own."""
+    every = tuple(range(len(plan.bound.outputs)))
+    return Part(plan, (name,), (every,), (plan.bound.group_names,), len(plan.machine.states))
+
+
+def _kind(name: str, plan: Plan) -> Hashable:
+    """Return what queries must have in common for one machine; a query that shares none has its own name."""
+    bound = plan.bound
+    per_trigger = bound.window is not None and bound.window.slide is None
+    typed = any(key.labels is not None for key in bound.keys)
+    if plan.pairs or per_trigger or typed or isinstance(bound.pattern, And):
+        return name
+    keys = frozenset(key.path for key in bound.keys)
+    group = tuple(bound.keys[k].path for k in bound.group)
+    return bound.semantics, bound.window, bound.types, keys, group
+
+
+def _parts(plans: Mapping[str, Plan]) -> list[Part]:
+    """Merge queries of one kind, or halves of them where that takes more states than they have one by one."""
+    if len(plans) > 1 and (part := merged(plans)) is not None:
+        return [part]
+    if len(plans) == 1:
+        return [alone(name, plan) for name, plan in plans.items()]
+    names = list(plans)
+    halves = names[: len(names) // 2], names[len(names) // 2 :]
+    return [part for half in halves for part in _parts({name: plans[name] for name in half})]
+
+
+def merged(plans: Mapping[str, Plan]) -> Part | None:
+    """Return one plan for queries of one kind, or None where it would not pay."""
+    bounds = [plan.bound for plan in plans.values()]
+    labels, local, numbers = _labels(bounds)
+    if len(labels) > MOST_LABELS:
+        return None
+    operands = tuple(
+        positions(bound.pattern, {label.name: at for label, at in zip(bound.labels, places, strict=True)})
+        for bound, places in zip(bounds, numbers, strict=True)
+    )
+    negated = sum(1 << i for i, label in enumerate(labels) if label.negated)
+    try:
+        machine = build(operands, bounds[0].semantics, len(labels), negated, apart=True)
+    except MachineTooLarge:
+        return None
+    apart = sum(len(plan.machine.states) for plan in plans.values())
+    if len(machine.states) > apart:
+        return None
+    outputs: list[Output] = []
+    own: list[tuple[int, ...]] = []
+    for bound, places in zip(bounds, numbers, strict=True):
+        own.append(tuple(range(len(outputs), len(outputs) + len(bound.outputs))))
+        outputs += [replace(one, labels=frozenset(places[i] for i in one.labels)) for one in bound.outputs]
+    bound = replace(bounds[0], labels=labels, local=local, outputs=tuple(outputs))
+    names = tuple(one.group_names for one in bounds)
+    return Part(Plan(bound, machine, ()), tuple(plans), tuple(own), names, apart)
+
+
+def _labels(
+    bounds: Sequence[Bound],
+) -> tuple[tuple[Label, ...], tuple[tuple[Term, ...], ...], list[list[int]]]:
+    """Return the labels of all queries with their conditions, and for each query where its own are.
+
+    Labels are the same if type and conditions are. Those of one query stay different: its first of a kind is the
+    first of that kind everywhere, and so on.
+    """
+    found: dict[Hashable, int] = {}
+    labels: list[Label] = []
+    local: list[tuple[Term, ...]] = []
+    numbers: list[list[int]] = []
+    for bound in bounds:
+        seen: dict[Hashable, int] = {}
+        places = []
+        for label, conditions in zip(bound.labels, bound.local, strict=True):
+            kind = (label.type, conditions)
+            seen[kind] = seen.get(kind, -1) + 1
+            at = found.setdefault((*kind, seen[kind]), len(labels))
+            if at == len(labels):
+                labels.append(Label(f"{label.type}{at}", label.type, label.negated))
+                local.append(conditions)
+            elif label.negated:
+                labels[at] = replace(labels[at], negated=True)
+            places.append(at)
+        numbers.append(places)
+    return tuple(labels), tuple(local), numbers

@@ -1,0 +1,90 @@
+"""Many queries in a user's hands: texts in, one table of results out."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any, Literal
+
+from sparkleene.errors import Diagnostic, QueryError
+from sparkleene.plan.text import count
+from sparkleene.query import Query
+
+if TYPE_CHECKING:
+    from sparkleene.sharing.merge import Part
+
+Sharing = Literal["auto", "always", "never"]
+
+
+class Workload:
+    """Queries over the same events; make one with `sparkleene.workload`."""
+
+    def __init__(self, queries: Mapping[str, str], sharing: Sharing = "auto", **options: Any) -> None:
+        """Compile the queries; see `sparkleene.workload`."""
+        if sharing not in ("auto", "never"):
+            raise _wrong(f"sharing is '{sharing}'", "choose 'auto' or 'never'")
+        if not queries:
+            raise _wrong("the workload has no queries", "give some: {'name': 'RETURN ...'}")
+        self.sharing = sharing
+        self.queries = {name: Query(text, filename=name, **options) for name, text in queries.items()}
+        self._parts_for = lru_cache(maxsize=8)(self._make_parts)
+
+    def _make_parts(self, columns: tuple[str, ...] | None) -> list[Part]:
+        from sparkleene.sharing.merge import alone, parts
+
+        plans = {name: q._plan_for(columns) for name, q in self.queries.items()}
+        return parts(plans) if self.sharing == "auto" else [alone(name, plan) for name, plan in plans.items()]
+
+    def run(self, data: Any, *, threads: int | None = None) -> Any:
+        """Evaluate all queries over a table and return one of the same kind, with a column `query`.
+
+        Columns are those of all queries; where a query has no such column, its rows are NULL there.
+        """
+        from sparkleene.engine.tables import opened, read, schema_names
+        from sparkleene.sharing.run import run, union
+
+        data = opened(data)
+        names = schema_names(data)
+        some = next(iter(self.queries.values()))
+        some._check_type(names)
+        made = self._parts_for(tuple(names))
+        needed = sorted({column for part in made for column in some._needed(part.plan, names)})
+        table, back = read(data, needed, [] if some.type is None else [some.type])
+        sources = {name: (q.text, name) for name, q in self.queries.items()}
+        found = run(made, table, some._options(), threads, sources)
+        return back(union({name: found[name] for name in self.queries}))
+
+    def explain(self) -> str:
+        """Say which queries are evaluated together, and what they share."""
+        lines = [f"Workload of {len(self.queries)} queries"]
+        for part in self._parts_for(None):
+            states = len(part.plan.machine.states)
+            lines.append(f"  {', '.join(part.names)}")
+            if part.shared:
+                lines.append(f"    one pass, {states} states instead of {part.apart}")
+            else:
+                lines.append(f"    by itself, {count(states, 'state')}")
+        return "\n".join(lines)
+
+    def __repr__(self) -> str:
+        """Name the queries."""
+        return f"<sparkleene workload of {', '.join(self.queries)}>"
+
+
+def _wrong(message: str, help: str) -> QueryError:
+    return QueryError(Diagnostic("bad-option", message, help=help))
+
+
+def workload(queries: Mapping[str, str], sharing: Sharing = "auto", **options: Any) -> Workload:
+    """Compile many queries that run over the same events, together where that pays.
+
+    `queries` maps names to texts. With sharing="never" each runs by itself. `options` are those of
+    `sparkleene.query`, and hold for all.
+
+    >>> import pyarrow as pa
+    >>> table = pa.table({"time": [1, 2, 3, 4], "type": list("ABAC")})
+    >>> both = workload({"b": "RETURN COUNT(*) PATTERN SEQ(A, B)", "c": "RETURN COUNT(*) PATTERN SEQ(A+, C)"})
+    >>> both.run(table).to_pylist()
+    [{'query': 'b', 'count': 1.0}, {'query': 'c', 'count': 3.0}]
+    """
+    return Workload(queries, sharing, **options)
