@@ -9,9 +9,11 @@ import pyarrow as pa
 
 from sparkleene.engine import finish
 from sparkleene.engine.execute import Results
+from sparkleene.engine.fields import describe
 from sparkleene.engine.options import Options
 from sparkleene.engine.run import evaluate
 from sparkleene.engine.threads import threads_of
+from sparkleene.errors import DataError, Diagnostic
 from sparkleene.sharing.merge import Part
 
 QUERY = "query"
@@ -53,4 +55,12 @@ def union(results: Mapping[str, pa.Table]) -> pa.Table:
         table.add_column(0, pa.field(QUERY, pa.string()), pa.array([name] * table.num_rows, pa.string()))
         for name, table in results.items()
     ]
-    return pa.concat_tables(tables, promote_options="permissive")
+    kinds: dict[str, tuple[str, pa.DataType]] = {}
+    for query, table in results.items():
+        for field in table.schema:
+            other, kind = kinds.setdefault(field.name, (query, field.type))
+            if kind != field.type:
+                ways = f"{describe(kind)} in '{other}' and {describe(field.type)} in '{query}'"
+                message, help = f"the column '{field.name}' is {ways}", "give one another name, with AS"
+                raise DataError(Diagnostic("wrong-type", message, help=help))
+    return pa.concat_tables(tables, promote_options="default")

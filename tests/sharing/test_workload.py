@@ -1,0 +1,172 @@
+"""Workloads: shared, not shared, each query alone and the reference all give the same."""
+
+from __future__ import annotations
+
+import gzip
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+from hypothesis import assume, given, note, settings
+from hypothesis import strategies as st
+from tests.conformance import strategies
+from tests.conformance.strategies import SEMANTICS, Case
+from tests.conformance.test_random import same, table
+
+import sparkleene as sk
+from sparkleene.language import parse, to_text
+from sparkleene.language.ast import Equivalence
+from sparkleene.workload import Workload, workload
+
+SHARED = Path(__file__).parents[3] / "shared" / "data"
+
+
+@st.composite
+def workloads(draw: st.DrawFn, semantics: str, most: int = 6) -> tuple[dict[str, str], Case]:
+    """Draw queries that mostly have the same keys, groups and windows, and a stream for them."""
+    window = parse(f"RETURN COUNT(*) PATTERN A {draw(strategies.windows())}").within
+    keys = draw(st.sampled_from(["", "WHERE [k] GROUP-BY k", "WHERE [k]", "WHERE [k, y] GROUP-BY k"]))
+    common = parse(f"RETURN COUNT(*) PATTERN A {keys}")
+    rare = draw(st.booleans())  # queries of other kinds too
+    kinds: dict[str, Any] = {} if rare else {"conjunction": False, "adjacent": False}
+    first: Case | None = None
+    texts = {}
+    for number in range(draw(st.integers(2, most))):
+        case = draw(strategies.case(semantics=semantics, keys=False, **kinds))
+        first = first or case
+        tree = parse(case.text)
+        own = tuple(one for one in tree.where if not isinstance(one, Equivalence))
+        if not (rare and draw(st.integers(0, 4)) == 0):
+            tree = replace(tree, where=common.where + own, group=common.group, within=window)
+        items = [replace(item, alias=f"{item.alias}_{number}") for item in tree.returns]
+        texts[f"q{number}"] = to_text(replace(tree, returns=tuple(items)))
+    assert first is not None
+    return texts, first
+
+
+def options_of(case: Case, **more: Any) -> dict[str, Any]:
+    return {"time": case.time, "type": "type", "tiebreak": case.tiebreak, "offset": case.offset} | more
+
+
+@pytest.mark.parametrize("numbers", ["double", "exact"])
+@pytest.mark.parametrize("semantics", SEMANTICS)
+@given(data=st.data())
+@settings(max_examples=60)
+def test_shared_and_alone_and_by_definition(semantics: str, numbers: str, data: st.DataObject) -> None:
+    texts, case = data.draw(workloads(semantics))
+    note(f"{texts}\n{case.rows}")
+    given = options_of(case, numbers=numbers)
+    rows = table(case)
+    try:
+        together = workload(texts, **given)
+    except sk.QueryError as error:
+        assume(error.diagnostics[0].code not in ("ambiguous-negation", "pattern-too-large"))
+        raise
+    found = together.run(rows)
+    assert found.equals(workload(texts, "never", **given).run(rows))
+    for name, text in texts.items():
+        alone = sk.query(text, **given).run(rows).to_pylist()
+        mine = [row for row in found.to_pylist() if row["query"] == name]
+        assert [{key: row[key] for key in other} for row, other in zip(mine, alone, strict=True)] == alone
+        expected = replace(case, text=text, type="type", numbers=numbers).expected()
+        assert len(mine) == len(expected)
+        for row, wanted in zip(mine, expected, strict=True):
+            assert all(same(row[key], value) for key, value in wanted.items()), (row, wanted)
+
+
+def states(made: Workload) -> list[tuple[tuple[str, ...], int]]:
+    return [(part.names, len(part.plan.machine.states)) for part in made._parts_for(None)]
+
+
+def test_common_prefixes_are_common_states() -> None:
+    texts = {
+        "x": "RETURN COUNT(*) PATTERN SEQ(A, B+, C)",
+        "y": "RETURN COUNT(*), SUM(B.v) PATTERN SEQ(A, B+, D)",
+    }
+    assert states(workload(texts)) == [(("x", "y"), 5)]  # start, A, AB, ABC, ABD
+    assert states(workload(texts, "never")) == [(("x",), 4), (("y",), 4)]
+
+
+def test_what_does_not_fit_runs_beside() -> None:
+    texts = {
+        "plain": "RETURN COUNT(*) PATTERN SEQ(A, B)",
+        "window": "RETURN COUNT(*) PATTERN SEQ(A, B) WITHIN 5 SLIDE 5",
+        "next": "RETURN COUNT(*) PATTERN SEQ(A, B) SEMANTICS skip-till-next-match",
+        "key": "RETURN COUNT(*) PATTERN SEQ(A, B) WHERE [u]",
+        "neighbours": "RETURN COUNT(*) PATTERN SEQ(A, B) WHERE A.v < B.v",
+        "pairs": "RETURN COUNT(*) PATTERN A AND B",
+        "other": "RETURN COUNT(*) PATTERN SEQ(A, C)",
+    }
+    made = workload(texts)
+    assert states(made)[0][0] == ("plain", "other")
+    assert len(states(made)) == 6
+    rows = pa.table(
+        {"time": range(6), "type": list("ABACBC"), "u": [1, 1, 2, 2, 2, 1], "v": [1, 2, 3, 4, 5, 6]}
+    )
+    assert made.run(rows).equals(workload(texts, "never").run(rows))
+
+
+def test_groups_keep_the_names_of_their_queries() -> None:
+    rows = pa.table({"time": [1, 2], "type": ["A", "B"], "u": [7, 7]})
+    texts = {
+        "a": "RETURN u, COUNT(*) PATTERN SEQ(A, B) GROUP-BY u",
+        "b": "RETURN u AS user, COUNT(*) AS n PATTERN B GROUP-BY u",
+    }
+    assert workload(texts).run(rows).to_pylist() == [
+        {"query": "a", "u": 7, "count": 1.0, "user": None, "n": None},
+        {"query": "b", "u": None, "count": None, "user": 7, "n": 1.0},
+    ]
+
+
+def test_columns_of_different_types() -> None:
+    texts = {"a": "RETURN COUNT(*) AS x PATTERN A", "b": "RETURN MIN(A.v) AS x PATTERN A"}
+    with pytest.raises(sk.DataError, match=r"the column 'x' is .* in 'a' and .* in 'b'(?s:.*)with AS"):
+        workload(texts).run(pa.table({"time": [1], "type": ["A"], "v": [2]}))
+
+
+def test_errors_name_the_query() -> None:
+    with pytest.raises(sk.QueryError, match=r"--> second:1:"):
+        workload({"first": "RETURN COUNT(*) PATTERN A", "second": "RETURN COUNT(*) PATTERN SEQ(A+ B)"})
+    with pytest.raises(sk.QueryError, match="no queries"):
+        workload({})
+    with pytest.raises(sk.QueryError, match="choose 'auto' or 'never'"):
+        workload({"a": "RETURN COUNT(*) PATTERN A"}, "sometimes")  # type: ignore[arg-type]
+
+
+# ---- the workload that was published with HAMLET
+
+
+def counted(pattern: list[tuple[str, bool]], types: list[str]) -> int:
+    """Count the trends of a sequence of different types, some repeated, in plain integers."""
+    counts = [0] * len(pattern)
+    place = {name: i for i, (name, _) in enumerate(pattern)}
+    for name in types:
+        at = place.get(name)
+        if at is not None:
+            before = 1 if at == 0 else counts[at - 1]
+            counts[at] += before + (counts[at] if pattern[at][1] else 0)
+    return counts[-1]
+
+
+@pytest.mark.skipif(not SHARED.exists(), reason="the published stream is not part of the project")
+@pytest.mark.parametrize("events", [1000, 5000])
+@pytest.mark.parametrize("size", [10, 50])
+def test_published_workload(size: int, events: int) -> None:
+    with gzip.open(SHARED / "published_stream_shared_10.csv.gz", "rt") as file:
+        rows = [line.strip().split(",") for line, _ in zip(file, range(events), strict=False)]
+    lines = (SHARED / f"published_workload_{size}.txt").read_text().split()
+    queries = {
+        f"q{i}": [(one.rstrip("+"), one.endswith("+")) for one in line.split(",")]
+        for i, line in enumerate(lines)
+    }
+    texts = {
+        name: f"RETURN COUNT(*) PATTERN SEQ({', '.join(f'T{of}' + '+' * more for of, more in pattern)})"
+        for name, pattern in queries.items()
+    }
+    data = pa.table({"time": [int(row[0]) for row in rows], "type": [f"T{row[1]}" for row in rows]})
+    found = {row["query"]: row["count"] for row in workload(texts, numbers="exact").run(data).to_pylist()}
+    types = [row[1] for row in rows]
+    expected = {name: counted(pattern, types) for name, pattern in queries.items()}
+    assert {name: int(count) for name, count in found.items()} == {n: c for n, c in expected.items() if c}
