@@ -77,6 +77,8 @@ class Machine:
 
         With `extended`, skip-till-next-match drops those that the tick's events extend; without, the caller does.
         """
+        if not self.forgetful:
+            return list(range(len(self.states)))
         number = {state: i for i, state in enumerate(self.states)}
         drop = union if extended else 0
         kept = (
