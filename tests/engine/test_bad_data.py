@@ -149,6 +149,50 @@ def test_wrong_type(case: str) -> None:
     assert code(text, data) == expected
 
 
+CONVERT, QUOTES = "convert the column to numbers in the data", "put the constant in quotes"
+TIME = "write times in quotes, like '2024-05-31' or '2024-05-31 23:59:59'"
+DAY = dt.datetime(2024, 3, 1)
+
+
+@pytest.mark.parametrize(
+    ("where", "value", "advice"),
+    [
+        ("A.x > 3", "tall", QUOTES),
+        ("A.x = 3", "tall", QUOTES),
+        ("A.x = 3", None, QUOTES),
+        ("A.x = 3", "10045", QUOTES),
+        ("A.x > 3", "10045", CONVERT),
+        ("A.x = 3", "1,000", CONVERT),
+        ("A.x > 3", "12 km", CONVERT),
+        ("-3 < A.x", " -12.50", CONVERT),
+        ("A.x < 3", "$5", CONVERT),
+        ("A.x < 3", "7 %", CONVERT),
+        ("A.x < 3", "10.0.0.158", QUOTES),
+        ("A.x > 2024", "2024-03-01", QUOTES),
+        ("A.x = 2024-01", "2024-01", "put it in quotes: '2024-01'"),
+        ("2024-01-31 >= A.x", "2024-01", "put it in quotes: '2024-01-31'"),
+        ("A.x > 2024-03-01", DAY, "put it in quotes: '2024-03-01'"),
+        ("A.x > 2024-03-01", DAY.replace(tzinfo=dt.UTC), "put it in quotes: '2024-03-01'"),
+        ("A.x > 2024-03-01", DAY.date(), "put it in quotes: '2024-03-01'"),
+        ("A.x > 2024", DAY, TIME),
+        ("A.x > '3'", 3, "write the number without quotes"),
+        ("A.x > NEXT(A).n", "12 km", "convert one of them in the data"),
+    ],
+)
+def test_advice_for_comparisons(where: str, value: Any, advice: str) -> None:
+    type = pa.string() if value is None else None
+    data = table("A", x=pa.array([value], type), n=[1])
+    with pytest.raises(sk.DataError) as caught:
+        sk.query(f"{A} WHERE {where}").run(data)
+    assert caught.value.diagnostics[0].help == advice
+
+
+def test_advice_for_times_holds() -> None:
+    for day in (DAY, DAY.replace(tzinfo=dt.UTC), DAY.date()):
+        assert count("WHERE A.x >= '2024-03-01'", table("A", x=[day])) == [1.0]
+        assert count("WHERE A.x > '2024-03-01'", table("A", x=[day])) == []
+
+
 @pytest.mark.parametrize(
     ("options", "expected"),
     [

@@ -297,3 +297,22 @@ def test_expression_errors() -> None:
         assert [diagnostic.code for diagnostic in caught.value.diagnostics] == [code]
     with pytest.raises(QueryError, match="expected the end of the condition, found 'b'"):
         parse_expression("a = 1 b")
+
+
+@pytest.mark.parametrize(
+    ("inside", "attribute"),
+    [("distinct session", "session"), ("DISTINCT(V.a.b)", "a.b"), ("DISTINCT age-group", "age-group")],
+)
+def test_distinct_values_are_rows_of_a_group(inside: str, attribute: str) -> None:
+    """The way to count distinct values is in the message."""
+    with pytest.raises(QueryError) as caught:
+        parse(f"RETURN COUNT({inside}) PATTERN V+")
+    (found,) = caught.value.diagnostics
+    assert found.code == "bad-aggregate"
+    assert f"GROUP-BY {attribute}, and count the rows" in str(found.help)
+
+
+def test_distinct_can_be_a_label() -> None:
+    """DISTINCT is not a keyword."""
+    count = ast.Item(ast.Aggregate("count", ref("Distinct")))
+    assert parse("RETURN COUNT(Distinct) PATTERN Distinct").returns == (count,)

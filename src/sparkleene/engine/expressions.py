@@ -7,6 +7,7 @@ Integers are compared exactly, with floats too; integer arithmetic that overflow
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from decimal import Decimal
@@ -18,7 +19,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from sparkleene.engine import compare
-from sparkleene.engine.fields import Place, doubles, find, kind, known, plain, told
+from sparkleene.engine.fields import Place, doubles, find, kind, known, plain, sample, told
 from sparkleene.language.ast import Scalar, Span
 from sparkleene.language.bound import Call, Field, Literal_, Term
 
@@ -181,7 +182,7 @@ class _Evaluator:
             span = _over(left, right)
             notes = [self._told(left, first), self._told(right, second)]
             message = f"cannot compare {_KIND[kinds[0]]} with {_KIND[kinds[1]]} by {op}"
-            raise self.place.error("wrong-type", message, span, self._advice(kinds, left, right), notes)
+            raise self.place.error("wrong-type", message, span, self._advice(kinds, left, right, op), notes)
         try:
             return compare.align(first, second, (isinstance(left, Literal_), isinstance(right, Literal_)))
         except pa.ArrowInvalid as error:
@@ -208,20 +209,43 @@ class _Evaluator:
         """Return the kind of a value with an article."""
         return _KIND[kind(value.type)]
 
-    def _advice(self, kinds: tuple[str, str], left: Term, right: Term) -> str | None:
+    def _advice(self, kinds: tuple[str, str], left: Term, right: Term, op: str) -> str | None:
         """Return how two kinds can be made comparable."""
         if set(kinds) == {"timestamp", "zoned timestamp"}:
             return "give both a time zone, or neither, in the data"
+        fixed = {word for term, word in ((left, kinds[0]), (right, kinds[1])) if _is_constant(term)}
+        if fixed == {"number"} and not {"text", "timestamp", "zoned timestamp"}.isdisjoint(kinds):
+            number, other = (left, right) if kinds[0] == "number" else (right, left)
+            if re.fullmatch(r"'\d+(-\d+)+'", text := self.name(number)):
+                return f"put it in quotes: {text}"  # it is read as a subtraction
+            if "text" not in kinds:
+                return "write times in quotes, like '2024-05-31' or '2024-05-31 23:59:59'"
+            if self._holds_numbers(other, op):
+                return "convert the column to numbers in the data"
+            return "put the constant in quotes"
         if set(kinds) == {"number", "text"}:
-            fixed = [
-                word for term, word in ((left, kinds[0]), (right, kinds[1])) if isinstance(term, Literal_)
-            ]
-            if not fixed:
-                return "convert one of them in the data"
-            return "write the number without quotes" if "text" in fixed else "put the constant in quotes"
+            return "write the number without quotes" if fixed else "convert one of them in the data"
         if "boolean" in kinds and ("number" in kinds or "text" in kinds):
             return "compare a boolean with TRUE or FALSE"
         return None
+
+    def _holds_numbers(self, term: Term, op: str) -> bool:
+        """Tell whether text looks like numbers; bare digits compared by = are as likely names."""
+        if not isinstance(term, Field):
+            return False
+        value = (sample(find(self.table, term.path, self.place, term.span)) or "")[1:-1].strip()
+        return bool(_NUMBER.fullmatch(value)) and not (value.isdigit() and op in ("=", "!="))
+
+
+_NUMBER = re.compile(
+    r"[-+]?\W?\d+(?:[.,' ]\d{3})*(?:[.,]\d+)?(?:e[-+]?\d+)?\s*(?:[^\W\d]*|[^\w\s])", re.IGNORECASE
+)
+"""A number as people write it: 12.50, 1,000, -3 km, $5, 7 %."""
+
+
+def _is_constant(term: Term) -> bool:
+    """Tell whether no attribute is in a term."""
+    return all(map(_is_constant, term.args)) if isinstance(term, Call) else isinstance(term, Literal_)
 
 
 def _over(left: Term, right: Term) -> Span:

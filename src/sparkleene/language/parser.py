@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from difflib import get_close_matches
 from fractions import Fraction
-from typing import Any, Literal, TypeVar, cast
+from typing import Any, Literal, NoReturn, TypeVar, cast
 
 from sparkleene.errors import Diagnostic, QueryError, suggest
 from sparkleene.language import ast
@@ -291,6 +292,9 @@ class _Parser(ExpressionParser):
         if star and function != "COUNT":
             advice = f"write {function}(E.attribute)"
             self.fail("bad-aggregate", f"{function} takes an attribute", star.span, advice)
+        plain = self.following.has(")", ".")  # then it is a label
+        if function == "COUNT" and self.token.text.upper() == "DISTINCT" and not plain:
+            self.distinct()
         if not star:
             argument = "'*' or an event type" if function == "COUNT" else "an attribute such as E.x"
             ref = self.path(expected=argument)
@@ -300,6 +304,18 @@ class _Parser(ExpressionParser):
         close = self.expect(")")
         name = cast(Literal["count", "min", "max", "sum", "avg"], function.lower())
         return ast.Aggregate(name, ref, span=token.span.to(close.span))
+
+    def distinct(self) -> NoReturn:
+        """Fail at `DISTINCT x` in a COUNT."""
+        start = self.advance()
+        self.accept("(")
+        first = self.place
+        self.path(hyphens=True)
+        words = [token.text for token in self.tokens[first : self.place]]
+        attribute = "".join(words[2:] if words[1:2] == ["."] else words)
+        advice = f"distinct values are not counted: GROUP-BY {attribute}, and count the rows of the result"
+        span = start.span.to(self.tokens[self.place - 1].span)
+        self.fail("bad-aggregate", "COUNT takes '*' or an event type, not DISTINCT", span, advice)
 
     # ---- PATTERN
 
@@ -335,12 +351,12 @@ class _Parser(ExpressionParser):
             result = self.pattern()
             self.expect(")", None, "write SEQ(A, B) for A followed by B" if self.token.has(",") else None)
         else:
-            kind = self.name("a pattern")
+            kind = self.unhyphened(self.name("a pattern"))
             if self.token.has("("):
                 operators = ("SEQ", "NOT", "OR", "AND")
                 advice = suggest(kind.value.upper(), operators) or f"the operators are {', '.join(operators)}"
                 self.fail("unknown-operator", f"unknown pattern operator {kind.shown}", kind.span, advice)
-            alias = self.advance() if self.token.is_name else None
+            alias = self.unhyphened(self.advance()) if self.token.is_name else None
             span = kind.span.to((alias or kind).span)
             result = ast.Atom(kind.value, alias.value if alias else None, span=span)
         self.depth -= 1
@@ -348,6 +364,21 @@ class _Parser(ExpressionParser):
             low, high = {"+": (1, None), "*": (0, None), "?": (0, 1)}.get(token.value) or self.bounds(token)
             result = ast.Repeat(result, low, high, span=result.span.to(self.tokens[self.place - 1].span))
         return result
+
+    def unhyphened(self, first: Token) -> Token:
+        """Return a name of the pattern; note and step over hyphens after it, which need backquotes."""
+        last, value = first, first.text
+        while self.token.has("-") and self.token.span.start == last.span.end:
+            piece = self.following
+            if piece.span.start != self.token.span.end or not re.fullmatch(r"\w+", piece.text):
+                break
+            self.advance()
+            last = self.advance()
+            value += f"-{last.text}"
+        if last is not first:
+            span, advice = first.span.to(last.span), f"write `{value.replace('`', '')}`"
+            self.note("unexpected-token", "a name with a hyphen needs backquotes", span, advice)
+        return first
 
     def bounds(self, brace: Token) -> tuple[int, int | None]:
         """Parse the rest of `{n}`, `{n,}` or `{n,m}`."""
