@@ -145,6 +145,7 @@ class Query:
             return ask["run"](request)
         if strategy is not None:
             raise self._wrong("a strategy is for Spark", "leave it out, or pass a DataFrame of Spark")
+        from sparkleene.engine.interrupts import held
         from sparkleene.engine.run import run
         from sparkleene.engine.tables import opened, read, schema_names
 
@@ -154,7 +155,8 @@ class Query:
         made = self._plan_for(tuple(names))
         text = [] if self._type is None else [self._type]
         table, back = read(data, self._needed(made, names), text)
-        return back(run(made, table, self._options(), threads, self.text, self._filename))
+        with held():
+            return back(run(made, table, self._options(), threads, self.text, self._filename))
 
     def __call__(self, data: Any) -> Any:
         """Do what `run` does, so that `df.transform(query)` works."""
@@ -210,6 +212,7 @@ class Query:
         >>> [[(event["label"], event["time"]) for event in row["events"]] for row in first]
         [[('A', 1), ('B', 3)], [('A', 2), ('B', 3)]]
         """
+        from sparkleene.engine.interrupts import held
         from sparkleene.engine.tables import opened, read, schema_names
         from sparkleene.engine.trends import trends
 
@@ -225,7 +228,8 @@ class Query:
         made = self._plan_for(tuple(names))
         text = [] if self._type is None else [self._type]
         table, back = read(data, self._needed(made, names), text)
-        return back(trends(made, table, self._options(), limit, self.text, self._filename))
+        with held():
+            return back(trends(made, table, self._options(), limit, self.text, self._filename))
 
     def explain(
         self,

@@ -40,6 +40,7 @@ class Workload:
 
         Columns are those of all queries; where a query has no such column, its rows are NULL there.
         """
+        from sparkleene.engine.interrupts import held
         from sparkleene.engine.tables import opened, read, schema_names
         from sparkleene.sharing.run import run, union
 
@@ -51,7 +52,8 @@ class Workload:
         needed = sorted({column for part in made for column in some._needed(part.plan, names)})
         table, back = read(data, needed, [] if some.type is None else [some.type])
         sources = {name: (q.text, name) for name, q in self.queries.items()}
-        found = run(made, table, some._options(), threads, sources)
+        with held():
+            found = run(made, table, some._options(), threads, sources)
         return back(union({name: found[name] for name in self.queries}))
 
     def explain(self) -> str:

@@ -63,7 +63,7 @@ def _drawn(chart: Chart, format: str, metadata: dict[str, str | None]) -> bytes:
     try:
         import matplotlib
     except ImportError as error:
-        help = "pip install 'sparkleene[plot]', or show it as text"
+        help = "pip install 'sparkleene[plot]', in a checkout '.[plot]', or show it as text"
         wrong = Diagnostic("missing-matplotlib", "pictures need matplotlib", notes=(str(error),), help=help)
         raise SparkleeneError(wrong) from error
 

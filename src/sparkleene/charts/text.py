@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 
 from sparkleene.charts.cells import ASCII, BLOCKS, Ink, area, bar, fitted, width_of
@@ -17,6 +19,8 @@ STRETCH = 6  # columns that a single window takes at most
 def text(chart: Chart, width: int, height: int, color: bool, ascii: bool) -> str:
     """Draw a chart as text; see `Chart.text`."""
     width, height = max(24, width), max(4, height)
+    if not chart.scale.log and chart.scale.low > 0:  # areas are read by their size
+        chart = replace(chart, scale=replace(chart.scale, low=0.0))
     ink = ASCII if ascii else BLOCKS
     head = [fitted(line, width, ink).rstrip() for line in _heading(chart) if line]
     head = head[-1:] if height < 6 else head

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -10,7 +11,7 @@ import typer
 from typer.core import TyperGroup
 
 from sparkleene import __version__
-from sparkleene.cli import inputs, show
+from sparkleene.cli import inputs, show, sparks
 from sparkleene.cli.examples import EXAMPLES
 from sparkleene.cli.failures import rendered, told, wrong
 from sparkleene.cli.options import (
@@ -26,7 +27,7 @@ from sparkleene.cli.options import (
     reading,
 )
 from sparkleene.cli.progress import note, working
-from sparkleene.cli.results import by_window, hint, key_names, summary
+from sparkleene.cli.results import by_window, hint, key_names, nothing, summary
 from sparkleene.engine.files import files
 from sparkleene.errors import SparkleeneError
 from sparkleene.query import Query
@@ -82,6 +83,11 @@ def run(
     _fits(engine, master, conf)
     q = ask(query)
     names = [output.name for output in q.plan.bound.outputs]
+    if engine == "spark":
+        sparks.need()
+    if plot_file is not None and find_spec("matplotlib") is None:
+        help = "pip install 'sparkleene[plot]', in a checkout '.[plot]'; --plot needs nothing"
+        raise wrong("pictures need matplotlib", help, code="missing-matplotlib")
     if plot_value is not None and plot_value not in names:
         raise wrong(f"the result has no aggregate '{plot_value}'", f"choose from {', '.join(names)}")
     drawn = plot or plot_file is not None
@@ -96,7 +102,7 @@ def run(
     show.write(result, kind, output)
     note(summary(result, output))
     if not result.num_rows:
-        hint(q, files(events))
+        nothing(q, files(events))
     if drawn:
         chart = q.plot(result, value=plot_value)
         if plot:
@@ -149,7 +155,7 @@ def trends(
     master: Master = None,
     conf: Conf = None,
 ) -> None:
-    """Show the first trends behind a query's numbers, a line each."""
+    """Show the trends behind a number, a line each."""
     _fits(engine, master, conf)
     q = ask(query)
     if engine == "local":
@@ -164,8 +170,8 @@ def trends(
             found = q.trends(inputs.frame_of(spark, files(events)), limit=limit).toArrow()
     for row in found.to_pylist():
         print(show.trend(row, q.plan.bound.group_names, q.time, key_names(q)))
-    if not found.num_rows:
-        hint(q, files(events))
+    if not found.num_rows and limit:
+        nothing(q, files(events))
     all_ = found.num_rows < limit
     note(f"all {found.num_rows} trends" if all_ else f"the first {limit} trends; --limit N shows more")
 
@@ -181,7 +187,7 @@ def explain(
         str | None, typer.Option("--output", "-o", metavar="PATH", help="A file to write to.")
     ] = None,
 ) -> None:
-    """Tell how a query is evaluated, or draw its automaton."""
+    """Tell how a query runs, or draw its automaton."""
     if dot and svg:
         raise wrong("both --dot and --svg are given", "leave one of them out")
     q = ask(query)
@@ -206,7 +212,10 @@ def check(
         bool, typer.Option("--short", help="An error is one line, file:line:column, for editors.")
     ] = False,
 ) -> None:
-    """Check queries, and with --schema the columns and types that they use; no events are counted."""
+    """Check queries, and the columns they use.
+
+    With --schema the columns and types of a file of events are checked too; nothing is counted.
+    """
     empty = None if schema is None else files(schema).empty()
     failed = False
     for given in query:
@@ -247,7 +256,10 @@ def generate(
         typer.Option(metavar="NAME=VALUE", help="An option of this stream alone; repeat it for each."),
     ] = None,
 ) -> None:
-    """Write an event stream like those of the papers; the same options give the same events."""
+    """Write an event stream like those of the papers.
+
+    The same options give the same events.
+    """
     from sparkleene.generators import generate as made
 
     kind = show.format_of(None, output)
@@ -307,7 +319,10 @@ def stream(
     master: Master = None,
     conf: Conf = None,
 ) -> None:
-    """Run a query over a stream, and print or write windows as they close. Ctrl-C ends it."""
+    """Run a query over a stream.
+
+    Windows are printed or written as they close. Ctrl-C ends it.
+    """
     from sparkleene.cli.live import live
     from sparkleene.cli.sources import Wanted
 
@@ -334,8 +349,13 @@ def demo(
     master: Master = None,
     conf: Conf = None,
 ) -> None:
-    """Run queries of the papers on Spark, over data made here, as a batch and as a stream: about two minutes."""
+    """Run queries of the papers on Spark.
+
+    The data is made here; they run as a batch and one of them as a stream. It takes a minute or two.
+    """
     from sparkleene.cli.demo import demo as shown
+
+    sparks.need()
 
     shown(events, output, master, conf)
 

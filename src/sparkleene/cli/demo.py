@@ -153,7 +153,16 @@ def demo(events: int, output: str, master: str | None, conf: Sequence[str] | Non
     clock.show()
     say(f"\nThe streams and the chart are in {folder}. Ask something of your own, for example:\n")
     ask = "RETURN district, COUNT(*) PATTERN SEQ(Request, Pickup) WHERE [rider, district] GROUP-BY district"
-    say(f"  sparkleene run '{ask}' {SCENES[1].path(folder)}")
+    say(f"  {command()} run '{ask}' {SCENES[1].path(folder)} --engine local")
+
+
+def command() -> str:
+    """Return how a shell here finds the command."""
+    if shutil.which("sparkleene") is not None:
+        return "sparkleene"
+    beside = Path(sys.executable).with_name("sparkleene")
+    here = Path.cwd()
+    return str(beside.relative_to(here) if beside.is_relative_to(here) else beside)
 
 
 # ---- scenes

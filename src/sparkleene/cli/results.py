@@ -7,6 +7,7 @@ import sys
 from collections.abc import Collection, Iterator, Sequence
 from typing import Any
 
+from sparkleene.cli.show import plain
 from sparkleene.engine.files import Files
 from sparkleene.errors import suggest
 from sparkleene.query import Query
@@ -58,6 +59,19 @@ def summary(result: Any, output: str | None) -> str:
 def key_names(q: Query) -> list[str]:
     """Return the columns that are the same all along a trend."""
     return [key.path[0] for key in q.plan.bound.keys if len(key.path) == 1 and key.labels is None]
+
+
+def nothing(q: Query, events: Files) -> None:
+    """Say on standard error that there are no trends, and in what: a wrong unit of times shows there."""
+    if (events.rows or 0) > MOST:
+        return
+    import pyarrow.compute as pc
+
+    times = events.read([q.time]).column(q.time)
+    ends = pc.min_max(times).as_py()
+    span = f", from {plain(ends['min'])} to {plain(ends['max'])}" if ends["min"] is not None else ""
+    print(f"note: there are no trends in {len(times):,} events{span}", file=sys.stderr)
+    hint(q, events)
 
 
 def hint(q: Query, events: Files) -> None:

@@ -295,9 +295,8 @@ def trend(row: dict[str, Any], groups: Sequence[str], time: str, keys: Sequence[
     first = whole[0][0] if whole else {}
     parts += [f"{name}={plain(first[name])}" for name in keys if name in first and name not in groups]
     days = {event[time].date() for events in whole for event in events if isinstance(event[time], datetime)}
-    events = [
-        " ".join(f"{event['label']}@{_at(event[time], len(days) == 1)}" for event in one) for one in whole
-    ]
+    known = len(days) == 1 and "window_start" in row
+    events = [" ".join(f"{event['label']}@{_at(event[time], known)}" for event in one) for one in whole]
     return "  ".join([*parts, " AND ".join(events)])
 
 

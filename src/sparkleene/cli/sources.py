@@ -72,8 +72,19 @@ def check(wanted: Wanted) -> None:
             raise wrong("nothing says what the topic's JSON has", help)
     elif not Path(wanted.source).is_dir():
         raise wrong(f"there is no folder '{wanted.source}'", SOURCES, code="missing-file")
-    elif wanted.schema is None:
+    else:
+        _check_folder(wanted)
+
+
+def _check_folder(wanted: Wanted) -> None:
+    """Raise if nothing tells the columns or the format of the files that will come into a folder."""
+    if any(path.is_file() for path in Path(wanted.source).rglob("[!._]*")):
         files(wanted.source)
+        return
+    known = wanted.schema is not None and _is_path(wanted.schema)
+    if wanted.schema is None or not (known or "format" in wanted.options):
+        help = "say what will come: --schema 'time timestamp, type string, ...' --option format=csv"
+        raise wrong(f"the folder '{wanted.source}' has no files yet", help, code="missing-file")
 
 
 def windows(spark: SparkSession, wanted: Wanted) -> DataFrame:
@@ -109,10 +120,6 @@ def _folder(spark: SparkSession, wanted: Wanted) -> DataFrame:
     kind = options.pop("format", None)
     if kind is None:
         like = wanted.source if wanted.schema is None or not _is_path(wanted.schema) else wanted.schema
-        if wanted.schema is not None and not any(Path(like).rglob("*")) and Path(like).is_dir():
-            raise wrong(
-                f"the folder '{wanted.source}' is empty yet", "add --option format=csv, json or parquet"
-            )
         kind = files(like).kind
     more: dict[str, Any] = {}
     if kind == "csv":

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import logging
 import os
+import signal
 import sys
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Any
 
+from sparkleene.cli.failures import wrong
 from sparkleene.cli.inputs import pairs
 
 if TYPE_CHECKING:
@@ -29,15 +32,34 @@ def started(
 ) -> Iterator[SparkSession]:
     """Start a session as the options say, and stop it in the end."""
     given = pairs(conf, "--conf", "spark.sql.shuffle.partitions=8")
+    need()
     from sparkleene.spark import session
 
     with _silent():
         spark = session(master=master, config=QUIET | dict(defaults or {}) | given)
+    # PySpark's own answer to Ctrl-C asks the JVM something, amid whatever was being asked.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+    logging.getLogger("py4j").setLevel(logging.CRITICAL + 1)
     try:
         yield spark
-    finally:
-        with _silent():
+    except BaseException:
+        with (
+            suppress(Exception),
+            _silent(),
+        ):  # what went wrong before is what counts, and the JVM ends with us
             spark.stop()
+        raise
+    with _silent():
+        spark.stop()
+
+
+def need() -> None:
+    """Raise at once if PySpark is not installed."""
+    from importlib.util import find_spec
+
+    if find_spec("pyspark") is None:
+        help = "add --engine local, or install it: pip install 'sparkleene[spark]', in a checkout '.[spark]'"
+        raise wrong("PySpark is not installed", help, code="missing-pyspark")
 
 
 def few_partitions(master: str | None) -> dict[str, str]:

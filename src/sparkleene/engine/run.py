@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from sparkleene.engine import exact, execute, finish
+from sparkleene.engine import exact, execute, finish, interrupts
 from sparkleene.engine.columns import Time, time_column, window_units
 from sparkleene.engine.compile import Compiled, compile
 from sparkleene.engine.options import Options
@@ -93,7 +93,9 @@ def prepare(
     """Put a table in order, build the arrays for the kernels and find the windows, or some of them."""
     time, size, lie = clocked(plan, table, options, source, filename)
     rows = stream(plan, table, time, options.type, options.tiebreak, threads, source, filename, options.masks)
+    interrupts.check()
     compiled = compile(plan, table, rows, False, threads, source, filename)
+    interrupts.check()
     if size is None:
         return rows, compiled, whole(rows)
     if lie is None:

@@ -10,6 +10,8 @@ from typing import Any
 
 import numpy as np
 
+from sparkleene.engine import interrupts
+
 Array = np.ndarray[Any, Any]
 
 
@@ -44,6 +46,7 @@ class Pool:
                     if failed:
                         return
                     results[i] = task(parts[i])
+                    interrupts.check()
             except BaseException as error:
                 failed.append(error)
 
