@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 from difflib import get_close_matches
@@ -77,6 +78,21 @@ def suggest(word: str, known: Iterable[str]) -> str | None:
     """
     close = get_close_matches(word, list(known), n=1, cutoff=0.6)
     return f"did you mean '{close[0]}'?" if close else None
+
+
+def suggest_column(name: str, known: Iterable[str]) -> str | None:
+    """Return advice for a column that is not there, or None: a name like it, or that the names are no names.
+
+    >>> suggest_column("prise", ["price", "2024"]), suggest_column("price", ["1", "A", "0.5"])
+    ("did you mean 'price'?", 'the names look like data: name the columns')
+    """
+    names = list(known)
+    values = any(_VALUE.match(one) for one in names)
+    return suggest(name, names) or ("the names look like data: name the columns" if values else None)
+
+
+_VALUE = re.compile(r"[+-]?\d+([.]\d*)?([eE][+-]?\d+)?$|\d{4}-\d\d-\d\d")
+"""A number, or what begins with a date."""
 
 
 def render(diagnostic: Diagnostic, source: str, filename: str, color: bool = False) -> str:

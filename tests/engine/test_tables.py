@@ -1,4 +1,5 @@
 import gzip
+import re
 import subprocess
 import sys
 
@@ -8,8 +9,10 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+import sparkleene as sk
+from sparkleene.engine.files import files
 from sparkleene.engine.tables import read, schema_names
-from sparkleene.errors import DataError
+from sparkleene.errors import DataError, QueryError
 
 TABLE = pa.table(
     {"time": [1, 2], "type": ["A", "B"], "x.y": [0.5, None], "p": [{"a": 1, "b": 2}, {"a": 3, "b": 4}]}
@@ -85,6 +88,116 @@ def test_csv(tmp_path, name):
     assert schema_names(path) == ["time", "type", "x"]
     table, _ = read(path, ["type", "x"])
     assert table.to_pydict() == {"type": ["A", None, "NA", ""], "x": [0.5, None, 1.5, 2.0]}
+
+
+@pytest.mark.parametrize("name", ["e.csv", "e.csv.gz", "e.tsv"])
+def test_csv_without_a_header(tmp_path, name):
+    text = CSV.partition("\n")[2].replace(",", "\t" if "tsv" in name else ",")
+    path = tmp_path / name
+    path.write_bytes(gzip.compress(text.encode()) if name.endswith("gz") else text.encode())
+    found = files(path, ["time", "type", "x"])
+    assert schema_names(found) == ["time", "type", "x"] and not found.blank
+    assert read(found)[0].to_pydict() == {
+        "time": [1, 2, 3, 4],
+        "type": ["A", None, "NA", ""],
+        "x": [0.5, None, 1.5, 2.0],
+    }
+    assert read(found, ["x", "time"])[0].column_names == ["time", "x"]
+    assert sk.query("RETURN COUNT(*) PATTERN A+").run(found).to_pylist() == [{"count": 1.0}]
+    assert sk.query("RETURN COUNT(*) PATTERN A+").trends(found).num_rows == 1
+
+
+def test_names_of_columns_are_as_many_as_there_are(tmp_path, parquet):
+    (tmp_path / "a.csv").write_text("1,A,0.5\n")
+    (tmp_path / "b.csv").write_text("1\n")
+    for paths in (tmp_path / "a.csv", str(tmp_path / "*.csv")):
+        with pytest.raises(DataError, match=r"a.csv' has 3 columns, and names are given for 1") as caught:
+            read(files(paths, ["time"]))
+        assert caught.value.diagnostics[0].code == "unreadable-file"
+    with pytest.raises(DataError, match=r"b.csv' has 1 column, and names are given for 3"):
+        read(files(str(tmp_path / "*.csv"), ["time", "type", "x"]))
+    with pytest.raises(QueryError, match="of another kind"):
+        files(parquet, ["time"])
+
+
+def test_a_first_line_of_data_is_no_header(tmp_path):
+    for line in ("1,A,0.5", "2024-03-04 10:00,A,B"):
+        (tmp_path / "a.csv").write_text(f"{line}\n")
+        for columns in (["time"], ["x"]):
+            with pytest.raises(DataError, match="help: the names look like data: name the columns"):
+                read(tmp_path / "a.csv", columns)
+    with pytest.raises(DataError, match="name the columns"):
+        sk.query("RETURN COUNT(*) PATTERN A+ WHERE A.x > 1", type=None).run(tmp_path / "a.csv")
+
+
+QUERIES = [
+    "RETURN COUNT(*) PATTERN A+",
+    "RETURN COUNT(*), SUM(A.x), MIN(A.x), AVG(A.x) PATTERN SEQ(A+, B) WITHIN 10 SLIDE 5",
+    "RETURN k, COUNT(*) PATTERN SEQ(A+, NOT C, B) WHERE [k] AND A.x > NEXT(A).x GROUP-BY k WITHIN 1 hour",
+    "RETURN COUNT(*) PATTERN SEQ(A a, B b+) WHERE a.x > 3 AND b.k = 'x' AND a.time < '2024-03-04'",
+    "RETURN COUNT(*), MAX(A.x) PATTERN A+ SEMANTICS contiguous WITHIN 1.5 milliseconds",
+]
+
+
+@pytest.mark.parametrize("text", QUERIES)
+def test_a_file_without_rows_has_no_trends(tmp_path, text):
+    (tmp_path / "header.csv").write_text("time,type,k,x\n")
+    (tmp_path / "nothing.csv").write_text("")
+    names = ["time", "type", "k", "x"]
+    for data in (files(tmp_path / "header.csv"), files(tmp_path / "nothing.csv", names)):
+        assert data.blank
+        assert sk.query(text).run(data).num_rows == sk.query(text).trends(data).num_rows == 0
+        assert sk.query(text, numbers="exact").run(data.empty()).num_rows == 0
+
+
+def test_a_day_without_rows_among_others(tmp_path):
+    (tmp_path / "a.csv").write_text("time,type\n")
+    (tmp_path / "b.csv").write_text("time,type\n2024-03-04 00:00,A\n")
+    assert not files(tmp_path).blank
+    (row,) = sk.query("RETURN COUNT(*) PATTERN A+ WITHIN 1 day SLIDE 1 day").run(tmp_path).to_pylist()
+    assert row["count"] == 1 and row["window_start"].year == 2024
+    (tmp_path / "c.csv").write_text("time\nNULL\n")
+    assert not files(tmp_path / "c.csv").blank
+
+
+@pytest.mark.parametrize("good", ["2024-03-04 00:00:01", "2024-03-04T00:00:01.5Z", "2024-03-04", "17", "1.5"])
+@pytest.mark.parametrize("bad", ["n/a", "0000-00-00 00:00:00"])
+def test_the_one_time_that_is_none_is_shown(tmp_path, good, bad):
+    lines = [f"{good},A"] * 5 + [f"{bad},A"] + [f"{good},A"] * 2
+    (tmp_path / "a.csv").write_text("\n".join(["time,type", *lines, ""]))
+    with pytest.raises(DataError) as caught:
+        sk.query("RETURN COUNT(*) PATTERN A+").run(tmp_path / "a.csv")
+    assert str(caught.value).splitlines() == [
+        f"error[wrong-type]: most of 'time' are times, but it is text: row 5 is '{bad}'",
+        " = note: rows are counted from 0",
+        " = help: drop such rows, or give them a time",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("values", "type"),
+    [
+        (["2024-03-04 00:00:01", None, "2024-03-04"], pa.timestamp("us")),
+        (["2024-03-04T00:00:01Z", "2024-03-04T01:00:01+01:00"], pa.timestamp("us", "UTC")),
+        (["17", "1.5"], pa.float64()),
+    ],
+)
+@pytest.mark.parametrize("encoded", [False, True])
+def test_text_of_times_says_how_to_cast_it(values, type, encoded):
+    column = pa.array(values).dictionary_encode() if encoded else pa.array(values)
+    with pytest.raises(DataError) as caught:
+        sk.query("RETURN COUNT(*) PATTERN A+", type=None).run(pa.table({"time": column}))
+    cast = re.search(r"pc.cast\(column, (.*)\) in pyarrow", str(caught.value))
+    assert pa.array(values).cast(eval(cast[1])).type == type
+
+
+@pytest.mark.parametrize("values", [["soon", "later"], [None, None], ["17", "soon"], []])
+def test_text_that_is_no_time(values):
+    with pytest.raises(DataError, match=r"a time cannot be read(.|\n)*cast 'time' to a timestamp") as caught:
+        sk.query("RETURN COUNT(*) PATTERN A+", type=None).run(
+            pa.table({"time": pa.array(values, pa.string())})
+        )
+    assert "pc.cast" not in str(caught.value)
 
 
 def test_names_need_no_ending_if_the_file_is_parquet(tmp_path):

@@ -23,6 +23,10 @@ WORDS = (
     (r"\bpass tiebreak= with", "add --tiebreak with"),
     (r"\bpass time_unit, for example '(\w+)'", r"add --time-unit, for example \1"),
     (r"\bpass time_unit", "add --time-unit"),
+    (
+        r"the names look like data: name the columns",
+        "the first line looks like data: name the columns with --columns",
+    ),
 )
 """Advice for those who write Python, and for those who write commands."""
 

@@ -9,11 +9,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from sparkleene.cli.failures import wrong
+from sparkleene.engine.files import Files, files
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
-
-    from sparkleene.engine.files import Files
 
 
 def read_query(given: str) -> tuple[str, str]:
@@ -61,6 +60,11 @@ def pairs(given: Sequence[str] | None, option: str, example: str) -> dict[str, s
     return {name.strip(): value for name, _, value in parts}
 
 
+def events_of(given: str | Sequence[str], columns: str | None) -> Files:
+    """Return files of events; `columns` are the names, with commas, of those of CSV files without a header."""
+    return files(given, None if columns is None else [name.strip() for name in columns.split(",")])
+
+
 def frame_of(spark: SparkSession, found: Files) -> DataFrame:
     """Return files of events as a DataFrame; their columns and types are those that the local engine finds."""
     paths = [str(source.path.absolute()) for source in found.sources]
@@ -68,13 +72,15 @@ def frame_of(spark: SparkSession, found: Files) -> DataFrame:
         return spark.read.option("mergeSchema", True).parquet(*paths)
     if found.kind == "json":
         return spark.read.options(**JSON).json(paths)
-    return spark.read.options(**csv_options(paths)).csv(paths)
+    names = found.columns
+    frame = spark.read.options(**csv_options(paths, header=names is None)).csv(paths)
+    return frame if names is None else frame.toDF(*names)
 
 
 JSON = {"inferTimestamp": True}
 
 
-def csv_options(paths: Sequence[str]) -> dict[str, Any]:
+def csv_options(paths: Sequence[str], header: bool = True) -> dict[str, Any]:
     """Return how Spark is to read CSV files, so that it finds what the local engine finds."""
     tabs = any(".tsv" in path.lower() for path in paths)
-    return {"header": True, "inferSchema": True, "sep": "\t" if tabs else ",", "enforceSchema": False}
+    return {"header": header, "inferSchema": True, "sep": "\t" if tabs else ",", "enforceSchema": False}

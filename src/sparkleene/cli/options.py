@@ -17,6 +17,10 @@ QueryText = Annotated[str, typer.Argument(metavar="QUERY", help=QUERY, show_defa
 Queries = Annotated[list[str], typer.Argument(metavar="QUERY", help=QUERY, show_default=False)]
 FILES = "Parquet, CSV or JSON lines: files, folders, patterns."
 Events = Annotated[list[str], typer.Argument(metavar="EVENTS", help=FILES, show_default=False)]
+Columns = Annotated[
+    str | None,
+    typer.Option(metavar="NAMES", help="The columns of CSV files without a header, such as time,type,price."),
+]
 Master = Annotated[
     str | None,
     typer.Option(metavar="URL", help="Where Spark runs: local[4], spark://host:7077, sc://host:15002."),

@@ -11,7 +11,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from sparkleene.errors import DataError, Diagnostic, QueryError, suggest
+from sparkleene.errors import DataError, Diagnostic, QueryError, suggest, suggest_column
 from sparkleene.language.ast import NOWHERE, Span
 from sparkleene.language.bound import Path
 
@@ -77,7 +77,7 @@ def missing_column(name: str, known: Iterable[str], place: Place, span: Span = N
     names = list(known)
     note = f"its columns are {', '.join(names)}" if names else "it has no columns"
     message = f"the data has no column '{name}'"
-    return place.error("missing-column", message, span, suggest(name, names), [note])
+    return place.error("missing-column", message, span, suggest_column(name, names), [note])
 
 
 def duplicate_column(name: str, place: Place, span: Span = NOWHERE) -> DataError:

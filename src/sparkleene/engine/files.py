@@ -5,7 +5,7 @@ from __future__ import annotations
 import glob
 import os
 from collections.abc import Collection, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any, Literal
@@ -39,16 +39,15 @@ class Source:
 
     path: Path
     kind: Kind
+    columns: tuple[str, ...] | None = None
+    """Names for the columns of a CSV file without a header."""
 
     @cached_property
     def schema(self) -> pa.Schema:
         """The columns."""
         try:
             if self.kind == "csv":
-                convert = pc_csv.ConvertOptions(**_NULL_OPTIONS)
-                parse = _parse(self.path)
-                with pc_csv.open_csv(str(self.path), parse_options=parse, convert_options=convert) as reader:
-                    return reader.schema
+                return self._csv_schema() if self.columns is None else self._named(self.columns)
             if self.kind == "json":
                 return self._json.schema
             return pq.ParquetDataset(self.path).schema if self.path.is_dir() else pq.read_schema(self.path)
@@ -59,9 +58,15 @@ class Source:
         """Return some of the columns."""
         try:
             if self.kind == "csv":
+                if self._bare:
+                    return self.schema.empty_table().select(needed)
                 convert = pc_csv.ConvertOptions(include_columns=needed, **_NULL_OPTIONS)
+                names = None if self.columns is None else self.schema.names
                 return pc_csv.read_csv(
-                    str(self.path), parse_options=_parse(self.path), convert_options=convert
+                    str(self.path),
+                    read_options=pc_csv.ReadOptions(column_names=names),
+                    parse_options=_parse(self.path),
+                    convert_options=convert,
                 )
             if self.kind == "json":
                 return self._json.select(needed)
@@ -83,6 +88,43 @@ class Source:
 
             return int(ds.dataset(self.path, format="parquet").count_rows())
         return int(pq.read_metadata(self.path).num_rows)
+
+    def blank(self) -> bool:
+        """Tell whether a CSV file has no rows."""
+        if self.kind != "csv" or not all(pa.types.is_null(field.type) for field in self.schema):
+            return False
+        return not len(self.read(self.schema.names[:1], ()))
+
+    def _csv_schema(self, headerless: bool = False) -> pa.Schema:
+        """Return the columns of a CSV file, called f0, f1 and so on without a header."""
+        with pc_csv.open_csv(
+            str(self.path),
+            read_options=pc_csv.ReadOptions(autogenerate_column_names=headerless),
+            parse_options=_parse(self.path),
+            convert_options=pc_csv.ConvertOptions(**_NULL_OPTIONS),
+        ) as reader:
+            return reader.schema
+
+    def _named(self, columns: Sequence[str]) -> pa.Schema:
+        """Return the columns of a CSV file without a header, by the names given."""
+        if self._bare:
+            return pa.schema([(name, pa.null()) for name in columns])
+        types = self._csv_schema(headerless=True).types
+        if len(types) != len(columns):
+            message = f"'{self.path}' has {_many(len(types))}, and names are given for {len(columns)}"
+            raise PLACE.error("unreadable-file", message, help="give a name for each column, in their order")
+        return pa.schema(list(zip(columns, types, strict=True)))
+
+    @cached_property
+    def _bare(self) -> bool:
+        """Whether there is nothing in a CSV file without a header, which Arrow refuses to read."""
+        if self.columns is None:
+            return False
+        with pa.input_stream(str(self.path)) as stream:
+            while piece := stream.read(1 << 16):
+                if piece.strip(b"\r\n"):
+                    return False
+        return True
 
     @cached_property
     def _json(self) -> pa.Table:
@@ -118,6 +160,16 @@ class Files:
         except (pa.ArrowException, OSError, ValueError):  # reading the rows will tell what is wrong
             return None
 
+    @property
+    def columns(self) -> tuple[str, ...] | None:
+        """The names given to the columns of CSV files without a header, which every file has so many of."""
+        return self.sources[0].columns if self.names else None
+
+    @cached_property
+    def blank(self) -> bool:
+        """Whether the files are CSV without any rows, which tell no types."""
+        return all(source.blank() for source in self.sources)
+
     def empty(self) -> pa.Table:
         """Return a table with the columns and no rows."""
         schemas = [source.schema for source in self.sources]
@@ -146,8 +198,13 @@ class Files:
             raise _unfit(error) from error
 
 
-def files(given: str | os.PathLike[str] | Sequence[str | os.PathLike[str]]) -> Files:
-    """Return the files of a path, a folder, a pattern such as `events/*.csv`, or of several of these."""
+def files(
+    given: str | os.PathLike[str] | Sequence[str | os.PathLike[str]], columns: Sequence[str] | None = None
+) -> Files:
+    """Return the files of a path, a folder, a pattern such as `events/*.csv`, or of several of these.
+
+    `columns` names the columns of CSV files without a header.
+    """
     several = [given] if isinstance(given, str | os.PathLike) else list(given)
     sources = [source for one in several for source in _sources(os.fspath(one))]
     kinds = sorted({source.kind for source in sources})
@@ -156,6 +213,11 @@ def files(given: str | os.PathLike[str] | Sequence[str | os.PathLike[str]]) -> F
         raise PLACE.error("unsupported-data", message, help="give files of one kind")
     if not kinds:
         raise PLACE.error("missing-file", "no file is given")
+    if columns is not None:
+        if kinds != ["csv"]:
+            message = "the columns of CSV files are named, and these are of another kind"
+            raise PLACE.mistake("bad-option", message, help="leave the names of columns out")
+        sources = [replace(source, columns=tuple(columns)) for source in sources]
     return Files(kinds[0], tuple(sources))
 
 
@@ -246,6 +308,10 @@ def _top(leaf: str, tops: Collection[str]) -> str | None:
     if leaf in tops:
         return leaf
     return next((top for top in tops if leaf.startswith(top + ".")), None)
+
+
+def _many(columns: int) -> str:
+    return f"{columns} column{'s'[: columns != 1]}"
 
 
 def _unfit(error: Exception) -> DataError:

@@ -9,10 +9,22 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
-from sparkleene.engine.fields import Place, as_numpy, bounds, find, integers, plain, told
+from sparkleene.engine.fields import (
+    Place,
+    as_numpy,
+    bounds,
+    decoded,
+    find,
+    integers,
+    kind,
+    plain,
+    sample,
+    told,
+)
 from sparkleene.engine.options import Options
-from sparkleene.errors import suggest
+from sparkleene.errors import DataError, suggest
 from sparkleene.language.ast import NOWHERE
 from sparkleene.language.bound import Window
 
@@ -92,6 +104,8 @@ def time_column(
         help = suggest(time_unit, TICKS_PER_MS)
         note = f"the units are {', '.join(TICKS_PER_MS)}"
         raise place.mistake("unknown-time-unit", f"unknown time unit '{time_unit}'", help=help, notes=[note])
+    if pa.types.is_null(type) and not len(column):  # a file without rows tells no types, and any unit will do
+        return Time(np.zeros(0, np.int64), pa.int64(), TICKS_PER_MS[time_unit or "nanoseconds"])
     if pa.types.is_floating(type):
         return _float_time(column, name, time_unit, place, numbered)
     ticks = None if time_unit is None else TICKS_PER_MS[time_unit]
@@ -107,13 +121,44 @@ def time_column(
     elif pa.types.is_date(type):
         unit = "days" if pa.types.is_date32(type) else "milliseconds"
     else:
-        help = f"cast '{name}' to a timestamp or to a number in the data"
-        raise place.error("wrong-type", f"a time cannot be read: {told(path, column)}", help=help)
+        raise _no_time(column, name, place, numbered)
     if time_unit is not None:
         message = f"a time unit is for number columns: {told(path, column)}"
         raise place.mistake("time-unit-given", message, help="leave the time unit out")
     _no_nulls(column, name, place, numbered)
     return Time(as_numpy(integers(column)), type, TICKS_PER_MS[unit])
+
+
+_CLOCK = r"([01]\d|2[0-3]):[0-5]\d(:[0-5]\d(\.\d+)?)?"
+_DATE = r"\d{4}-(0[1-9]|1[0-2])-(0[1-9]|[12]\d|3[01])"
+_LIKE_TIMES = {
+    "pa.timestamp('us')": rf"^{_DATE}([T ]{_CLOCK})?$",
+    "pa.timestamp('us', 'UTC')": rf"^{_DATE}[T ]{_CLOCK}(Z|[+-]\d\d(:?\d\d)?)$",
+    "pa.float64()": r"^[+-]?\d+(\.\d*)?([eE][+-]?\d+)?$",
+}
+"""Text that could be times, by the type that it is to be cast to."""
+
+
+def _no_time(column: Any, name: str, place: Place, numbered: bool) -> DataError:
+    """Return the error for a column that holds no times: if most of its text does, which value does not."""
+    message = f"a time cannot be read: {told((name,), column)}"
+    help = f"cast '{name}' to a timestamp or to a number in the data"
+    if kind(column.type) != "text":
+        return place.error("wrong-type", message, help=help)
+    values = decoded(plain(column))
+    for type, like in _LIKE_TIMES.items():
+        fits = pc.match_substring_regex(values, like)
+        good = pc.sum(fits).as_py() or 0
+        bad = len(fits) - fits.null_count - good
+        if good and not bad:
+            help += f": pc.cast(column, {type}) in pyarrow does" if numbered else ""
+            break
+        if good > bad:
+            row = int(np.argmax(as_numpy(pc.equal(fits, False).fill_null(False))))
+            where, notes = (f"row {row}", [_ROWS]) if numbered else ("some row", [])
+            message = f"most of '{name}' are times, but it is text: {where} is {sample(values.slice(row))}"
+            return place.error("wrong-type", message, help="drop such rows, or give them a time", notes=notes)
+    return place.error("wrong-type", message, help=help)
 
 
 def _float_time(column: Any, name: str, time_unit: str | None, place: Place, numbered: bool) -> Time:

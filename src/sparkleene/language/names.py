@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
-from sparkleene.errors import Diagnostic, suggest
+from sparkleene.errors import Diagnostic, suggest, suggest_column
 from sparkleene.language.ast import NOWHERE, Ref, Span
 from sparkleene.language.bound import Label, Literal_, Path
 
@@ -123,7 +123,7 @@ class Scope:
             f"{owner} has no attribute '{name.path[0]}'",
             self._span_of_path(name),
             notes=(f"the columns are {listing(self.columns)}",),
-            help=suggest(name.path[0], self.columns),
+            help=suggest_column(name.path[0], self.columns),
         )
         return None
 
