@@ -130,7 +130,10 @@ def test_numbers_spelled_out_and_words_left_alone(here: Path) -> None:
 def test_no_rows_are_a_header(here: Path) -> None:
     done = sparkleene("run", "RETURN COUNT(*) PATTERN Z+", "events.csv", *LOCAL, cwd=here)
     assert (done.returncode, done.stdout) == (0, "count\n")
-    assert done.stderr == "note: no event is of the type 'Z'; the types are A, B\n"
+    assert done.stderr.splitlines() == [
+        "note: there are no trends in 5 events, from 1 to 5",
+        "note: no event is of the type 'Z'; the types are A, B",
+    ]
 
 
 # ---- options of reading
@@ -159,7 +162,7 @@ def test_options_say_how_events_are_read(
 def test_ties_are_broken_by_a_column(here: Path) -> None:
     (here / "ties.csv").write_text("time,type,n\n1,B,2\n1,A,1\n")
     query = "RETURN COUNT(*) PATTERN SEQ(A, B)"
-    assert good("run", query, "ties.csv", *LOCAL, cwd=here) == "count\n"
+    assert sparkleene("run", query, "ties.csv", *LOCAL, cwd=here).stdout == "count\n"
     assert good("run", query, "ties.csv", *LOCAL, "--tiebreak", "n", cwd=here) == "count\n1\n"
 
 
@@ -170,7 +173,7 @@ def test_exact_numbers(here: Path) -> None:
     assert good("run", query, "many.csv", *LOCAL, "--exact", cwd=here) == f"count\n{2**200 - 1}\n"
     assert good("run", query, "many.csv", *LOCAL, cwd=here) == f"count\n{2.0**200}\n"
     table = good("run", query, "many.csv", *LOCAL, "--exact", "-f", "table", cwd=here)
-    assert table.splitlines()[2] == "1.60694e+60"
+    assert table.splitlines()[2] == str(2**200 - 1)
 
 
 # ---- charts

@@ -21,7 +21,7 @@ Format = Literal["table", "csv", "json", "parquet"]
 
 MOST = 1000
 """Rows that a table on a terminal has; other formats have all."""
-LONG = 40
+LONG = 100
 """Digits of an exact number that a table shows."""
 ENDS: dict[str, Format] = {
     ".csv": "csv",
