@@ -11,7 +11,7 @@ from fractions import Fraction
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Literal
 
-from sparkleene.errors import DataError, Diagnostic, QueryError, suggest
+from sparkleene.errors import DataError, Diagnostic, QueryError, suggest_column
 from sparkleene.language import parse, parse_expression, to_text
 from sparkleene.language.bind import bind
 from sparkleene.language.build import Builder, Part
@@ -105,11 +105,10 @@ class Query:
         if self._types is None and self._type is not None and self._type not in names:
             message = f"the data has no column '{self._type}' for event types"
             notes = (f"its columns are {', '.join(names)}",)
-            help = (
-                suggest(self._type, names)
-                or "pass type= with its name, type=None if all rows are of one type,"
+            help = suggest_column(self._type, names) or (
+                "pass type= with its name, type=None if all rows are of one type,"
+                " or types= to define types by conditions"
             )
-            help = help if help.endswith("?") else f"{help} or types= to define types by conditions"
             raise DataError(
                 Diagnostic("missing-column", message, notes=notes, help=help), self.text, self._filename
             )

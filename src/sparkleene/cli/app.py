@@ -16,6 +16,7 @@ from sparkleene.cli.examples import EXAMPLES
 from sparkleene.cli.failures import rendered, told, wrong
 from sparkleene.cli.options import (
     Ask,
+    Columns,
     Conf,
     Engine,
     Events,
@@ -28,7 +29,7 @@ from sparkleene.cli.options import (
 )
 from sparkleene.cli.progress import note, working
 from sparkleene.cli.results import by_window, hint, key_names, nothing, summary
-from sparkleene.engine.files import files
+from sparkleene.engine.files import Files
 from sparkleene.errors import SparkleeneError
 from sparkleene.query import Query
 
@@ -69,6 +70,7 @@ def run(
     plot_value: Annotated[
         str | None, typer.Option(metavar="COLUMN", help="What to draw; by default the first aggregate.")
     ] = None,
+    columns: Columns = None,
     master: Master = None,
     conf: Conf = None,
 ) -> None:
@@ -91,18 +93,19 @@ def run(
     if plot_value is not None and plot_value not in names:
         raise wrong(f"the result has no aggregate '{plot_value}'", f"choose from {', '.join(names)}")
     drawn = plot or plot_file is not None
-    if engine == "local":
-        with working(f"counting trends in {_many(events)}"):
-            result = q.run(events)
+    found = inputs.events_of(events, columns)
+    if engine == "local" or found.blank:
+        with working(f"counting trends in {_many(found)}"):
+            result = q.run(found)
     else:
         folder = output if output is not None and show.is_folder(output) and not drawn else None
-        result = _on_spark(q, events, master, conf, kind, folder)
+        result = _on_spark(q, events, found, master, conf, kind, folder)
         if result is None:
             return
     show.write(result, kind, output)
     note(summary(result, output))
     if not result.num_rows:
-        nothing(q, files(events))
+        nothing(q, found)
     if drawn:
         chart = q.plot(result, value=plot_value)
         if plot:
@@ -119,19 +122,19 @@ def _fits(engine: str, master: str | None, conf: Any) -> None:
         raise wrong(f"{given} is for Spark", "leave it out, or choose --engine spark")
 
 
-def _many(events: list[str]) -> str:
+def _many(events: Files) -> str:
     """Return how many events there are, for a person who waits, where the files tell it at once."""
-    rows = files(events).rows if sys.stderr.isatty() else None
+    rows = events.rows if sys.stderr.isatty() else None
     return "events" if rows is None else f"{rows:,} events"
 
 
 def _on_spark(
-    q: Query, events: list[str], master: str | None, conf: Any, kind: str, folder: str | None
+    q: Query, events: list[str], found: Files, master: str | None, conf: Any, kind: str, folder: str | None
 ) -> Any:
     """Return a query's result on Spark by window and group, or have it written to a folder."""
     from sparkleene.cli.sparks import started, work_of
 
-    found, many = files(events), _many(events)
+    many = _many(found)
     with working("starting Spark") as line, started(master, conf) as spark:
         line.text = f"counting trends in {many}"
         line.more = lambda: work_of(spark)
@@ -152,26 +155,28 @@ def trends(
     events: Events,
     limit: Annotated[int, typer.Option(min=0, metavar="N", help="How many trends.")] = 20,
     engine: Engine = "local",
+    columns: Columns = None,
     master: Master = None,
     conf: Conf = None,
 ) -> None:
     """Show the trends behind a number, a line each."""
     _fits(engine, master, conf)
     q = ask(query)
-    if engine == "local":
-        with working(f"looking for trends in {_many(events)}"):
-            found = q.trends(events, limit=limit)
+    given = inputs.events_of(events, columns)
+    if engine == "local" or given.blank:
+        with working(f"looking for trends in {_many(given)}"):
+            found = q.trends(given, limit=limit)
     else:
         from sparkleene.cli.sparks import started, work_of
 
         with working("starting Spark") as line, started(master, conf) as spark:
             line.text = "looking for trends"
             line.more = lambda: work_of(spark)
-            found = q.trends(inputs.frame_of(spark, files(events)), limit=limit).toArrow()
+            found = q.trends(inputs.frame_of(spark, given), limit=limit).toArrow()
     for row in found.to_pylist():
         print(show.trend(row, q.plan.bound.group_names, q.time, key_names(q)))
     if not found.num_rows and limit:
-        nothing(q, files(events))
+        nothing(q, given)
     all_ = found.num_rows < limit
     note(f"all {found.num_rows} trends" if all_ else f"the first {limit} trends; --limit N shows more")
 
@@ -208,6 +213,7 @@ def check(
         str | None,
         typer.Option(metavar="EVENTS", help="A file of events whose columns the queries should fit."),
     ] = None,
+    columns: Columns = None,
     short: Annotated[
         bool, typer.Option("--short", help="An error is one line, file:line:column, for editors.")
     ] = False,
@@ -216,14 +222,17 @@ def check(
 
     With --schema the columns and types of a file of events are checked too; nothing is counted.
     """
-    empty = None if schema is None else files(schema).empty()
+    if columns is not None and schema is None:
+        raise wrong("--columns is for a file of events", "add --schema EVENTS")
+    found = None if schema is None else inputs.events_of(schema, columns)
+    empty = None if found is None else found.empty()
     failed = False
     for given in query:
         try:
             q = ask(given)
-            if schema is not None:
+            if found is not None:
                 q.run(empty)
-                hint(q, files(schema))
+                hint(q, found)
         except SparkleeneError as error:
             failed = True
             print(error.short() if short else rendered(error), file=sys.stderr)

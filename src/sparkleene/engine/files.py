@@ -162,8 +162,9 @@ class Files:
 
     @property
     def columns(self) -> tuple[str, ...] | None:
-        """The names given to the columns of CSV files without a header, which every file has so many of."""
-        return self.sources[0].columns if self.names else None
+        """The names given to the columns of CSV files without a header, of which each has as many."""
+        given = self.sources[0].columns
+        return given if given is None or self.names else None
 
     @cached_property
     def blank(self) -> bool:
@@ -215,7 +216,7 @@ def files(
         raise PLACE.error("missing-file", "no file is given")
     if columns is not None:
         if kinds != ["csv"]:
-            message = "the columns of CSV files are named, and these are of another kind"
+            message = f"names of columns are for CSV files without a header, and this is {kinds[0]}"
             raise PLACE.mistake("bad-option", message, help="leave the names of columns out")
         sources = [replace(source, columns=tuple(columns)) for source in sources]
     return Files(kinds[0], tuple(sources))
