@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from tests.cli.command import EVENTS, LOCAL, QUERY, ROWS, bad, good
+from tests.cli.command import EVENTS, LOCAL, QUERY, ROWS, bad, good, sparkleene
 
 NAMES = ("--columns", "time,type, user,x")
 HEADER, _, BARE = EVENTS.partition("\n")
@@ -64,10 +64,26 @@ def test_a_quiet_day(tmp_path: Path, engine: tuple[str, ...]) -> None:
         assert len(list((tmp_path / f"out-{given[0]}").iterdir())) == 1
 
 
+def test_streams_whose_columns_are_not_named(tmp_path: Path) -> None:
+    said = bad("stream", QUERY, "generate:stock", *NAMES, cwd=tmp_path)
+    assert "--columns is for a folder" in said
+    said = bad("stream", QUERY, ".", "--schema", "time timestamp, type string", *NAMES, cwd=tmp_path)
+    assert "--option header=false" in said
+
+
+@pytest.mark.spark
+def test_a_stream_of_files_without_a_header(tmp_path: Path) -> None:
+    (tmp_path / "in").mkdir()
+    lines = [f"2024-03-04T00:0{minute}:00Z,{type}" for minute, type in enumerate("AABAA")]
+    (tmp_path / "in" / "1.csv").write_text("\n".join(lines))
+    text = "RETURN COUNT(*) PATTERN SEQ(A+, B) WITHIN 3 minutes SLIDE 3 minutes"
+    named = ("--columns", "time,type", "--watermark", "1 second", "--once", "--master", "local[2]")
+    shown = good("stream", text, "in", *named, cwd=tmp_path).splitlines()
+    assert len(shown) == 2 and shown[0].endswith(",count") and shown[1].endswith(",3"), shown
+
+
 def run(*arguments: str, cwd: Path) -> str:
     """Run a query that finds nothing, which may be noted."""
-    from tests.cli.command import sparkleene
-
     done = sparkleene("run", *arguments, cwd=cwd)
     assert done.returncode == 0 and "error" not in done.stderr, done.stderr
     return done.stdout

@@ -307,6 +307,7 @@ def stream(
             metavar="COLUMNS", help="The columns, 'time timestamp, type string', or a file like the source's."
         ),
     ] = None,
+    columns: Columns = None,
     update: Annotated[
         bool, typer.Option("--update", help="Rows of open windows too, whenever they change.")
     ] = False,
@@ -343,7 +344,7 @@ def stream(
     if kind == "table" and output is not None:
         raise wrong("tables are not written to folders", "choose --format csv, json or parquet")
     options = inputs.pairs(option, "--option", "rate=10000")
-    where = (output, kind, checkpoint)
+    where = (output, kind, checkpoint, columns)
     live(Wanted(ask(query), source, options, schema, watermark, update, trigger, once, *where), master, conf)
 
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from sparkleene.cli import show
 from sparkleene.cli.failures import wrong
-from sparkleene.cli.inputs import JSON, csv_options, frame_of
+from sparkleene.cli.inputs import JSON, csv_options, events_of, frame_of
 from sparkleene.engine.fields import Place, missing_column
 from sparkleene.engine.files import files
 from sparkleene.query import Query
@@ -41,6 +41,7 @@ class Wanted:
     output: str | None = None
     format: show.Format = "csv"
     checkpoint: str | None = None
+    columns: str | None = None
 
     @property
     def kind(self) -> str:
@@ -58,6 +59,11 @@ def check(wanted: Wanted) -> None:
     """Raise for a source or a delay that cannot be, before Spark is started."""
     if not re.fullmatch(rf"\s*(\d+\s*({UNITS})s?\s*)+", wanted.watermark.lower()):
         raise wrong(f"--watermark is '{wanted.watermark}'", "give an interval, such as '10 seconds'")
+    if wanted.columns is not None and wanted.kind != "folder":
+        raise wrong("--columns is for a folder of CSV files", "leave it out")
+    if wanted.columns is not None and wanted.schema is not None and not _is_path(wanted.schema):
+        help = "leave --columns out; --option header=false says that the files have no header"
+        raise wrong("--schema names the columns already", help)
     if wanted.kind == "generate":
         from sparkleene.generators import find
 
@@ -79,7 +85,7 @@ def check(wanted: Wanted) -> None:
 def _check_folder(wanted: Wanted) -> None:
     """Raise if nothing tells the columns or the format of the files that will come into a folder."""
     if any(path.is_file() for path in Path(wanted.source).rglob("[!._]*")):
-        files(wanted.source)
+        events_of(wanted.source, wanted.columns)
         return
     known = wanted.schema is not None and _is_path(wanted.schema)
     if wanted.schema is None or not (known or "format" in wanted.options):
@@ -115,7 +121,7 @@ def _events(spark: SparkSession, wanted: Wanted) -> DataFrame:
 
 def _folder(spark: SparkSession, wanted: Wanted) -> DataFrame:
     """Return the files that come into a folder; those that are there tell the columns, or the option does."""
-    schema = _schema(spark, wanted.schema or wanted.source)
+    schema = _schema(spark, wanted.schema or wanted.source, wanted.columns)
     options = dict(wanted.options)
     kind = options.pop("format", None)
     if kind is None:
@@ -123,9 +129,8 @@ def _folder(spark: SparkSession, wanted: Wanted) -> DataFrame:
         kind = files(like).kind
     more: dict[str, Any] = {}
     if kind == "csv":
-        more = csv_options([str(path) for path in Path(wanted.source).rglob("*.tsv*")]) | {
-            "inferSchema": False
-        }
+        tabs = [str(path) for path in Path(wanted.source).rglob("*.tsv*")]
+        more = csv_options(tabs, header=wanted.columns is None) | {"inferSchema": False}
     elif kind == "json":
         more = JSON
     reader = spark.readStream.format(kind).schema(schema).options(**(more | options))
@@ -156,10 +161,10 @@ def decoded(messages: DataFrame, schema: StructType) -> DataFrame:
     return messages.select(F.from_json(text, schema, {"mode": "FAILFAST"}).alias("event")).select("event.*")
 
 
-def _schema(spark: SparkSession, given: str) -> StructType:
+def _schema(spark: SparkSession, given: str, columns: str | None = None) -> StructType:
     """Return columns: those of files, or as SQL writes them."""
     if _is_path(given):
-        return frame_of(spark, files(given)).schema
+        return frame_of(spark, events_of(given, columns)).schema
     return spark.createDataFrame([], given).schema
 
 
