@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 import threading
 import time
@@ -51,7 +52,16 @@ def working(text: str) -> Iterator[Line]:
     from rich.console import Console
     from rich.text import Text
 
-    status = Console(stderr=True).status(Text(text), spinner="dots")
+    # a way to the terminal of its own, for standard error is elsewhere while Spark starts
+    with open(os.dup(sys.stderr.fileno()), "w", encoding="utf_8") as terminal:
+        status = Console(file=terminal).status(Text(text), spinner="dots")
+        yield from _shown(text, status)
+
+
+def _shown(text: str, status: Any) -> Iterator[Line]:
+    """Show a status from a thread of its own, once the work turns out to be long."""
+    from rich.text import Text
+
     line = Line(text, status)
     ended = threading.Event()
 

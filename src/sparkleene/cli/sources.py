@@ -99,7 +99,12 @@ def windows(spark: SparkSession, wanted: Wanted) -> DataFrame:
     time = wanted.query.time
     if time not in frame.columns:
         raise missing_column(time, frame.columns, Place())
+    from pyspark.sql import functions as F
+    from pyspark.sql.types import TimestampNTZType
+
     quoted = "`" + time.replace("`", "``") + "`"
+    if isinstance(frame.schema[time].dataType, TimestampNTZType):  # which Spark has no watermarks for
+        frame = frame.withColumn(time, F.col(quoted).cast("timestamp"))
     timed = frame.withWatermark(quoted if not time.isidentifier() else time, wanted.watermark)
     result: DataFrame = wanted.query.run(timed, output_mode="update" if wanted.update else "append")
     return result
