@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Literal
 
 from sparkleene.errors import Diagnostic, QueryError
+from sparkleene.language import parse
 from sparkleene.plan.text import count
 from sparkleene.query import Query
 
@@ -19,13 +21,21 @@ Sharing = Literal["auto", "always", "never"]
 class Workload:
     """Queries over the same events; make one with `sparkleene.workload`."""
 
-    def __init__(self, queries: Mapping[str, str], sharing: Sharing = "auto", **options: Any) -> None:
+    def __init__(
+        self,
+        queries: Mapping[str, str],
+        sharing: Sharing = "auto",
+        hierarchy: Mapping[str, str] | str | os.PathLike[str] | None = None,
+        **options: Any,
+    ) -> None:
         """Compile the queries; see `sparkleene.workload`."""
         if sharing not in ("auto", "never"):
             raise _wrong(f"sharing is '{sharing}'", "choose 'auto' or 'never'")
         if not queries:
             raise _wrong("the workload has no queries", "give some: {'name': 'RETURN ...'}")
         self.sharing = sharing
+        if hierarchy is not None:
+            options |= _concepts(queries, hierarchy, options)
         self.queries = {name: Query(text, filename=name, **options) for name, text in queries.items()}
         self._parts_for = lru_cache(maxsize=8)(self._make_parts)
 
@@ -73,15 +83,36 @@ class Workload:
         return f"<sparkleene workload of {', '.join(self.queries)}>"
 
 
+def _concepts(queries: Mapping[str, str], given: Any, options: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the types of all patterns as conditions: a concept is all that is below it."""
+    from sparkleene.language.patterns import atoms
+    from sparkleene.sharing.hierarchy import hierarchy
+
+    column = options.get("type", "type")
+    if column is None or options.get("types") is not None:
+        raise _wrong(
+            "a hierarchy is for types in a column", "leave out types=, and name the column with type="
+        )
+    trees = [parse(text, name) for name, text in queries.items()]
+    names = dict.fromkeys(atom.type for tree in trees for atom, _ in atoms(tree.pattern))
+    return {"types": hierarchy(given).types(names, column), "type": None}
+
+
 def _wrong(message: str, help: str) -> QueryError:
     return QueryError(Diagnostic("bad-option", message, help=help))
 
 
-def workload(queries: Mapping[str, str], sharing: Sharing = "auto", **options: Any) -> Workload:
+def workload(
+    queries: Mapping[str, str],
+    sharing: Sharing = "auto",
+    hierarchy: Mapping[str, str] | str | os.PathLike[str] | None = None,
+    **options: Any,
+) -> Workload:
     """Compile many queries that run over the same events, together where that pays.
 
-    `queries` maps names to texts. With sharing="never" each runs by itself. `options` are those of
-    `sparkleene.query`, and hold for all.
+    `queries` maps names to texts. With sharing="never" each runs by itself. `hierarchy` maps types to concepts
+    above them, or is a file that does: a pattern may name a concept, and means all types below it. `options` are
+    those of `sparkleene.query`, and hold for all.
 
     >>> import pyarrow as pa
     >>> table = pa.table({"time": [1, 2, 3, 4], "type": list("ABAC")})
@@ -89,4 +120,4 @@ def workload(queries: Mapping[str, str], sharing: Sharing = "auto", **options: A
     >>> both.run(table).to_pylist()
     [{'query': 'b', 'count': 1.0}, {'query': 'c', 'count': 3.0}]
     """
-    return Workload(queries, sharing, **options)
+    return Workload(queries, sharing, hierarchy, **options)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import json
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -170,3 +171,39 @@ def test_published_workload(size: int, events: int) -> None:
     types = [row[1] for row in rows]
     expected = {name: counted(pattern, types) for name, pattern in queries.items()}
     assert {name: int(count) for name, count in found.items()} == {n: c for n, c in expected.items() if c}
+
+
+# ---- concepts
+
+CITIES = {"Dallas": "Texas", "Austin": "Texas", "Texas": "USA", "Reno": "Nevada", "Nevada": "USA"}
+
+
+def test_a_concept_is_all_that_is_below_it(tmp_path: Path) -> None:
+    rows = pa.table({"time": range(6), "type": ["Dallas", "Reno", "Austin", "Texas", "Bus", "Reno"]})
+    texts = {
+        "cities": "RETURN COUNT(*) PATTERN SEQ(Dallas, Reno)",
+        "states": "RETURN COUNT(*) PATTERN SEQ(Texas T+, Nevada)",
+        "none": "RETURN COUNT(*) PATTERN SEQ(Dallas, NOT Texas T, Reno)",
+        "bus": "RETURN COUNT(*) PATTERN SEQ(USA, Bus)",
+    }
+    expected = {"cities": 2, "states": 8, "none": 1, "bus": 4}
+    (tmp_path / "tree.txt").write_text("USA\n  Texas\n    Dallas\n    Austin\n  Nevada\n    Reno\n")
+    (tmp_path / "tree.json").write_text(json.dumps(CITIES))
+    for tree in (CITIES, tmp_path / "tree.txt", str(tmp_path / "tree.json")):
+        for sharing in ("auto", "never"):
+            found = workload(texts, sharing, tree).run(rows)  # type: ignore[arg-type]
+            assert {row["query"]: row["count"] for row in found.to_pylist()} == expected
+    assert states(workload(texts, hierarchy=CITIES))[0][0] == tuple(texts)
+
+
+def test_hierarchies_that_are_none(tmp_path: Path) -> None:
+    text = {"a": "RETURN COUNT(*) PATTERN A"}
+    with pytest.raises(sk.QueryError, match="in a circle: B is a C is a B"):
+        workload(text, hierarchy={"A": "B", "B": "C", "C": "B"})
+    with pytest.raises(sk.QueryError, match="there is no file"):
+        workload(text, hierarchy=tmp_path / "no.txt")
+    (tmp_path / "twice.txt").write_text("A\n  B\nC\n  B\n")
+    with pytest.raises(sk.QueryError, match="'B' is there twice"):
+        workload(text, hierarchy=tmp_path / "twice.txt")
+    with pytest.raises(sk.QueryError, match="types in a column"):
+        workload(text, hierarchy={"A": "B"}, type=None)

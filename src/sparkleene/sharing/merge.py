@@ -60,7 +60,7 @@ def _kind(name: str, plan: Plan) -> Hashable:
         return name
     keys = frozenset(key.path for key in bound.keys)
     group = tuple(bound.keys[k].path for k in bound.group)
-    return bound.semantics, bound.window, bound.types, keys, group
+    return bound.semantics, bound.window, bound.types is None, keys, group
 
 
 def _parts(plans: Mapping[str, Plan]) -> list[Part]:
@@ -97,7 +97,8 @@ def merged(plans: Mapping[str, Plan]) -> Part | None:
     for bound, places in zip(bounds, numbers, strict=True):
         own.append(tuple(range(len(outputs), len(outputs) + len(bound.outputs))))
         outputs += [replace(one, labels=frozenset(places[i] for i in one.labels)) for one in bound.outputs]
-    bound = replace(bounds[0], labels=labels, local=local, outputs=tuple(outputs))
+    types = None if bounds[0].types is None else tuple({t: None for b in bounds for t in b.types or ()})
+    bound = replace(bounds[0], labels=labels, local=local, outputs=tuple(outputs), types=types)
     names = tuple(one.group_names for one in bounds)
     return Part(Plan(bound, machine, ()), tuple(plans), tuple(own), names, apart)
 
