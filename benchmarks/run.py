@@ -15,13 +15,14 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
-from benchmarks import comparison, dense, keys, spark_batch, spark_soak, spark_streaming, startup
+from benchmarks import comparison, dense, keys, spark_batch, spark_soak, spark_streaming, startup, workloads
 
 BENCHMARKS = {
     "dense": dense.run,
     "comparison": comparison.run,
     "keys": keys.run,
     "startup": startup.run,
+    "workloads": workloads.run,
     "spark_batch": spark_batch.run,
     "spark_streaming": spark_streaming.run,
     "spark_soak": spark_soak.run,

@@ -72,6 +72,7 @@ def test_streams_whose_columns_are_not_named(tmp_path: Path) -> None:
 
 
 @pytest.mark.spark
+@pytest.mark.slow
 def test_a_stream_of_files_without_a_header(tmp_path: Path) -> None:
     (tmp_path / "in").mkdir()
     lines = [f"2024-03-04T00:0{minute}:00Z,{type}" for minute, type in enumerate("AABAA")]

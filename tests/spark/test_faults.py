@@ -276,6 +276,7 @@ def later(folder: Path) -> None:
         pq.write_table(pa.Table.from_pylist([row], table.schema), path)
 
 
+@pytest.mark.slow
 def test_windows_wait_for_rows_after_a_stop_between_batches(tmp_path: Path) -> None:
     table = write_rows(tmp_path / "rows", 2, 1)
     batchless = {"spark.sql.streaming.noDataMicroBatches.enabled": "false"}
