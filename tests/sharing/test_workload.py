@@ -152,7 +152,7 @@ def counted(pattern: list[tuple[str, bool]], types: list[str]) -> int:
 
 
 @pytest.mark.skipif(not SHARED.exists(), reason="the published stream is not part of the project")
-@pytest.mark.parametrize("events", [1000, 5000])
+@pytest.mark.parametrize("events", [1000, 5000, 10_000, 100_000])
 @pytest.mark.parametrize("size", [10, 50])
 def test_published_workload(size: int, events: int) -> None:
     with gzip.open(SHARED / "published_stream_shared_10.csv.gz", "rt") as file:
