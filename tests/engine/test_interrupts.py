@@ -58,3 +58,26 @@ def test_a_run_ends_between_its_tasks(monkeypatch: pytest.MonkeyPatch) -> None:
     assert len(done) == 1
     table = pa.table({"time": [1, 2], "type": ["A", "B"]})
     assert sk.query("RETURN COUNT(*) PATTERN SEQ(A, B)").run(table).num_rows == 1
+
+
+def test_where_it_is_ignored_it_stays_so() -> None:
+    before = signal.signal(signal.SIGINT, signal.SIG_IGN)
+    try:
+        with interrupts.held():
+            press()
+            interrupts.check()
+    finally:
+        signal.signal(signal.SIGINT, before)
+
+
+def test_an_answer_of_the_program_is_kept() -> None:
+    asked = []
+    before = signal.signal(signal.SIGINT, lambda number, frame: asked.append(number))
+    try:
+        with interrupts.held():
+            press()
+            assert asked == []
+            interrupts.check()
+        assert asked == [signal.SIGINT]
+    finally:
+        signal.signal(signal.SIGINT, before)

@@ -35,10 +35,11 @@ def started(
     need()
     from sparkleene.spark import session
 
+    before = signal.getsignal(signal.SIGINT)
     with _silent():
         spark = session(master=master, config=QUIET | dict(defaults or {}) | given)
     # PySpark's own answer to Ctrl-C asks the JVM something, amid whatever was being asked.
-    signal.signal(signal.SIGINT, signal.default_int_handler)
+    signal.signal(signal.SIGINT, before)
     logging.disable()  # py4j would log the interrupt as an error of its own
     try:
         yield spark

@@ -8,16 +8,16 @@ from __future__ import annotations
 
 import signal
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from types import FrameType
 
 
 class _Held:
-    """Whether Ctrl-C was pressed since it is held back."""
+    """Whether Ctrl-C was pressed since it is held back, and who answers it; nobody where it is not held."""
 
-    depth = 0
     pressed = False
+    answer: Callable[[int, FrameType | None], object] | None = None
 
 
 def _press(number: int, frame: FrameType | None) -> None:
@@ -28,23 +28,26 @@ def _press(number: int, frame: FrameType | None) -> None:
 def held() -> Iterator[None]:
     """Hold Ctrl-C back; `check` lets it through where that does no harm, and so does the end.
 
-    Other threads than the main one never see Ctrl-C.
+    Other threads than the main one never see Ctrl-C, and where it is ignored it stays so.
     """
-    if threading.current_thread() is not threading.main_thread() or _Held.depth:
+    before = signal.getsignal(signal.SIGINT)
+    main = threading.current_thread() is threading.main_thread()
+    if not main or not callable(before) or _Held.answer is not None:
         yield
         return
-    before = signal.signal(signal.SIGINT, _press)
-    _Held.depth, _Held.pressed = 1, False
+    _Held.pressed, _Held.answer = False, before
+    signal.signal(signal.SIGINT, _press)
     try:
         yield
         check()
     finally:
-        _Held.depth = 0
+        _Held.answer = None
         signal.signal(signal.SIGINT, before)
 
 
 def check() -> None:
-    """Raise if Ctrl-C was pressed while it was held back."""
+    """Answer Ctrl-C, if it was pressed while it was held back, as before: mostly by an exception."""
     if _Held.pressed and threading.current_thread() is threading.main_thread():
         _Held.pressed = False
-        raise KeyboardInterrupt
+        if _Held.answer is not None:
+            _Held.answer(signal.SIGINT, None)
