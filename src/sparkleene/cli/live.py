@@ -102,7 +102,7 @@ class Printer:
                 with self._line.aside():
                     show.write_text(table, self._wanted.format, sys.stdout, self._header)
                     sys.stdout.flush()
-                self._header = self._header and self._wanted.format == "json"
+                self._header = False
         except Exception as error:
             self.failure = error  # Spark would tell it in other words
             raise
@@ -117,18 +117,17 @@ class Tally:
     batches: int = 0
     text: str = ""
     mark: str = ""
-    last: int = -1
+    last: str = ""
 
     def see(self, progress: Sequence[Any]) -> None:
-        """Take in the batches that are new."""
+        """Take in what is new, by the time at which it began: an idle stream reports the batch to come, too."""
         for one in progress:
-            if one.batchId <= self.last and one.numInputRows == 0:
+            if one.timestamp <= self.last:
                 continue
-            if one.batchId > self.last:
-                self.batches += 1
-                self.rows += one.numInputRows
-                self.late += sum(row["late_rows"] for row in (one.observedMetrics or {}).values())
-                self.last = one.batchId
+            self.last = one.timestamp
+            self.batches += "addBatch" in one.durationMs
+            self.rows += one.numInputRows
+            self.late += sum(row["late_rows"] for row in (one.observedMetrics or {}).values())
             state = sum(store.memoryUsedBytes for store in one.stateOperators)
             mark = (one.eventTime or {}).get("watermark", "")  # 2024-03-04T00:41:30.301Z
             self.mark = mark[:19].replace("T", " ") if mark[:4] > "1970" else ""
