@@ -121,6 +121,16 @@ def test_groups_keep_the_names_of_their_queries() -> None:
     ]
 
 
+def test_an_output_may_be_called_as_the_group_of_another_query() -> None:
+    rows = pa.table({"time": [1, 2], "type": ["A", "B"], "u": [7, 7]})
+    texts = {
+        "a": "RETURN u, COUNT(*) AS n PATTERN SEQ(A, B) GROUP-BY u",
+        "b": "RETURN u AS user, COUNT(*) AS n, MIN(B.u) AS u PATTERN B GROUP-BY u",
+    }
+    assert workload(texts).run(rows).equals(workload(texts, "never").run(rows))
+    assert workload(texts).run(rows).to_pylist()[1] == {"query": "b", "u": 7, "n": 1.0, "user": 7}
+
+
 def test_columns_of_different_types() -> None:
     texts = {"a": "RETURN COUNT(*) AS x PATTERN A", "b": "RETURN MIN(A.v) AS x PATTERN A"}
     with pytest.raises(sk.DataError, match=r"the column 'x' is .* in 'a' and .* in 'b'(?s:.*)with AS"):
@@ -134,6 +144,17 @@ def test_errors_name_the_query() -> None:
         workload({})
     with pytest.raises(sk.QueryError, match="choose 'auto' or 'never'"):
         workload({"a": "RETURN COUNT(*) PATTERN A"}, "sometimes")  # type: ignore[arg-type]
+
+
+def test_errors_in_the_data_are_told_by_the_query_at_fault() -> None:
+    texts = {
+        "first": "RETURN COUNT(*) PATTERN A",
+        "second": "RETURN COUNT(*) PATTERN SEQ(A, A x) WHERE x.v > 'x'",
+    }
+    made = workload(texts)
+    assert states(made)[0][0] == ("first", "second")
+    with pytest.raises(sk.DataError, match=r"--> second:1:(?s:.*)x\.v > 'x'"):
+        made.run(pa.table({"time": [1], "type": ["A"], "v": [2]}))
 
 
 # ---- the workload that was published with HAMLET

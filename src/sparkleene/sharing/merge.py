@@ -27,7 +27,12 @@ class Part:
     names: tuple[str, ...]
     outputs: tuple[tuple[int, ...], ...]  # for each query, its outputs among those of the plan
     group_names: tuple[tuple[str, ...], ...]  # for each query, what it calls the columns of its groups
-    apart: int  # how many states the queries have one by one
+    alone: tuple[Plan, ...]  # the queries one by one
+
+    @property
+    def apart(self) -> int:
+        """How many states the queries have one by one."""
+        return sum(len(plan.machine.states) for plan in self.alone)
 
     @property
     def shared(self) -> bool:
@@ -48,7 +53,7 @@ def parts(plans: Mapping[str, Plan]) -> list[Part]:
 def alone(name: str, plan: Plan) -> Part:
     """Return a query as a part of its own."""
     every = tuple(range(len(plan.bound.outputs)))
-    return Part(plan, (name,), (every,), (plan.bound.group_names,), len(plan.machine.states))
+    return Part(plan, (name,), (every,), (plan.bound.group_names,), (plan,))
 
 
 def _kind(name: str, plan: Plan) -> Hashable:
@@ -89,8 +94,7 @@ def merged(plans: Mapping[str, Plan]) -> Part | None:
         machine = build(operands, bounds[0].semantics, len(labels), negated, apart=True)
     except MachineTooLarge:
         return None
-    apart = sum(len(plan.machine.states) for plan in plans.values())
-    if len(machine.states) > apart:
+    if len(machine.states) > sum(len(plan.machine.states) for plan in plans.values()):
         return None
     outputs: list[Output] = []
     own: list[tuple[int, ...]] = []
@@ -98,9 +102,15 @@ def merged(plans: Mapping[str, Plan]) -> Part | None:
         own.append(tuple(range(len(outputs), len(outputs) + len(bound.outputs))))
         outputs += [replace(one, labels=frozenset(places[i] for i in one.labels)) for one in bound.outputs]
     types = None if bounds[0].types is None else tuple({t: None for b in bounds for t in b.types or ()})
-    bound = replace(bounds[0], labels=labels, local=local, outputs=tuple(outputs), types=types)
     names = tuple(one.group_names for one in bounds)
-    return Part(Plan(bound, machine, ()), tuple(plans), tuple(own), names, apart)
+    mark = "_"  # columns of groups must not be called as an output of another query
+    while any(output.name.startswith(mark) for output in outputs):
+        mark += "_"
+    groups = tuple(f"{mark}{i}" for i in range(len(names[0])))
+    bound = replace(
+        bounds[0], labels=labels, local=local, group_names=groups, outputs=tuple(outputs), types=types
+    )
+    return Part(Plan(bound, machine, ()), tuple(plans), tuple(own), names, tuple(plans.values()))
 
 
 def _labels(

@@ -13,7 +13,7 @@ from sparkleene.engine.fields import describe
 from sparkleene.engine.options import Options
 from sparkleene.engine.run import evaluate
 from sparkleene.engine.threads import threads_of
-from sparkleene.errors import DataError, Diagnostic
+from sparkleene.errors import DataError, Diagnostic, SparkleeneError
 from sparkleene.sharing.merge import Part
 
 QUERY = "query"
@@ -33,8 +33,14 @@ def run(
     """Return the result of each query."""
     found: dict[str, pa.Table] = {}
     for part in parts:
-        source = sources[part.names[0]]
-        made = evaluate(part.plan, table, options, threads_of(threads), *source)
+        try:
+            made = evaluate(part.plan, table, options, threads_of(threads), *sources[part.names[0]])
+        except SparkleeneError:
+            for name, plan in zip(
+                part.names, part.alone, strict=True
+            ):  # who is at fault tells it, in its own text
+                evaluate(plan, table, options, threads_of(threads), *sources[name])
+            raise
         compiled, stream, windows, results, integers = made
         if not part.shared:
             found[part.names[0]] = finish.finish(part.plan, *made)
