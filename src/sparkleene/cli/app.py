@@ -132,12 +132,10 @@ def _on_spark(
     q: Query, events: list[str], found: Files, master: str | None, conf: Any, kind: str, folder: str | None
 ) -> Any:
     """Return a query's result on Spark by window and group, or have it written to a folder."""
-    from sparkleene.cli.sparks import started, work_of
-
     many = _many(found)
-    with working("starting Spark") as line, started(master, conf) as spark:
+    with working("starting Spark") as line, sparks.started(master, conf) as spark:
         line.text = f"counting trends in {many}"
-        line.more = lambda: work_of(spark)
+        line.more = lambda: sparks.work_of(spark)
         frame = q.run(events if found.kind == "parquet" else inputs.frame_of(spark, found), engine="spark")
         if folder is not None:
             mode = "errorifexists" if "://" in folder else "append"  # a folder here is empty or not there yet
@@ -167,11 +165,9 @@ def trends(
         with working(f"looking for trends in {_many(given)}"):
             found = q.trends(given, limit=limit)
     else:
-        from sparkleene.cli.sparks import started, work_of
-
-        with working("starting Spark") as line, started(master, conf) as spark:
+        with working("starting Spark") as line, sparks.started(master, conf) as spark:
             line.text = "looking for trends"
-            line.more = lambda: work_of(spark)
+            line.more = lambda: sparks.work_of(spark)
             found = q.trends(inputs.frame_of(spark, given), limit=limit).toArrow()
     for row in found.to_pylist():
         print(show.trend(row, q.plan.bound.group_names, q.time, key_names(q)))
@@ -366,7 +362,6 @@ def demo(
     from sparkleene.cli.demo import demo as shown
 
     sparks.need()
-
     shown(events, output, master, conf)
 
 

@@ -12,8 +12,8 @@ from sparkleene.engine.files import Files
 from sparkleene.errors import suggest
 from sparkleene.query import Query
 
-MOST = 50_000_000
-"""Rows whose types are looked at to find out why there are no trends."""
+MOST = 1 << 30
+"""Bytes of files that are looked at once more, here, to find out why there are no trends."""
 
 
 def by_window(result: Any, q: Query) -> Any:
@@ -63,7 +63,7 @@ def key_names(q: Query) -> list[str]:
 
 def nothing(q: Query, events: Files) -> None:
     """Say on standard error that there are no trends, and in what: a wrong unit of times shows there."""
-    if (events.rows or 0) > MOST:
+    if events.bytes > MOST:
         return
     import pyarrow.compute as pc
 
@@ -76,9 +76,10 @@ def nothing(q: Query, events: Files) -> None:
 
 def hint(q: Query, events: Files) -> None:
     """Say on standard error which types of the pattern no event has: they may be misspelt."""
-    if q.type is None or (events.rows or 0) > MOST:
+    if q.type is None or events.bytes > MOST:
         return
-    found = events.read([q.type]).column(q.type).unique().to_pylist()
+    # with the times, for some of several files may have no column of types
+    found = events.read([q.time, q.type]).column(q.type).unique().to_pylist()
     types = [label.type for label in q.plan.bound.labels] if found else []
     for line in unknown(types, [str(one) for one in found]):
         print(line, file=sys.stderr)

@@ -220,6 +220,8 @@ def _cells(values: Sequence[Any]) -> list[str]:
     if all(value.is_integer() for value in numbers) or most >= 1e6:
         return [readable(value) for value in values]
     digits = max(1, 6 - len(str(int(most))))
+    if min(abs(value) for value in numbers if value) < 10.0 ** (2 - digits):  # too small for so few digits
+        return [readable(value) for value in values]
     texts = [f"{value:.{digits}f}" for value in numbers]
     digits = max(1, digits - min(len(text) - len(text.rstrip("0")) for text in texts))
     return [

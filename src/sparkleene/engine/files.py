@@ -160,6 +160,13 @@ class Files:
         except (pa.ArrowException, OSError, ValueError):  # reading the rows will tell what is wrong
             return None
 
+    @cached_property
+    def bytes(self) -> int:
+        """How large the files are."""
+        paths = [source.path for source in self.sources]
+        inside = [path.rglob("*") if path.is_dir() else [path] for path in paths]
+        return sum(path.stat().st_size for some in inside for path in some if path.is_file())
+
     @property
     def columns(self) -> tuple[str, ...] | None:
         """The names given to the columns of CSV files without a header, of which each has as many."""
