@@ -18,8 +18,8 @@ LAYERS = (
     {"plan"},
     {"kernels"},
     {"engine"},
-    {"spark"},
     {"sharing"},
+    {"spark"},
     {"cli", "dashboard", "app", "__main__"},
 )
 FACADES = {"__init__", "query", "workload"}

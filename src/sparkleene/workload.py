@@ -52,7 +52,8 @@ class Workload:
         """
         from sparkleene.engine.interrupts import held
         from sparkleene.engine.tables import opened, read, schema_names
-        from sparkleene.sharing.run import run, union
+        from sparkleene.engine.threads import threads_of
+        from sparkleene.sharing.run import results, union
 
         data = opened(data)
         names = schema_names(data)
@@ -63,7 +64,8 @@ class Workload:
         table, back = read(data, needed, [] if some.type is None else [some.type])
         sources = {name: (q.text, name) for name, q in self.queries.items()}
         with held():
-            found = run(made, table, some._options(), threads, sources)
+            given = [(part, some._options()) for part in made]
+            found = dict(results(given, table, threads_of(threads), sources))
         return back(union({name: found[name] for name in self.queries}))
 
     def explain(self) -> str:

@@ -1,9 +1,10 @@
-"""A workload over one table, in this process."""
+"""A workload over one table, in this process: in a user's own, or in a worker of Spark."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from typing import Any
 
 import pyarrow as pa
 
@@ -11,8 +12,7 @@ from sparkleene.engine import finish
 from sparkleene.engine.execute import Results
 from sparkleene.engine.fields import describe
 from sparkleene.engine.options import Options
-from sparkleene.engine.run import evaluate
-from sparkleene.engine.threads import threads_of
+from sparkleene.engine.run import Evaluated, evaluate
 from sparkleene.errors import DataError, Diagnostic, SparkleeneError
 from sparkleene.sharing.merge import Part
 
@@ -22,51 +22,94 @@ QUERY = "query"
 Source = tuple[str, str]
 """The text of a query and the name that errors show for it."""
 
+Write = Callable[..., pa.Table]
+"""`finish.finish`, or `partial.partial` for results that are added up elsewhere."""
 
-def run(
-    parts: Sequence[Part],
+
+def results(
+    parts: Sequence[tuple[Part, Options]],
     table: pa.Table,
-    options: Options,
-    threads: int | None,
+    threads: int,
     sources: Mapping[str, Source],
-) -> dict[str, pa.Table]:
-    """Return the result of each query."""
-    found: dict[str, pa.Table] = {}
-    for part in parts:
+    write: Write = finish.finish,
+) -> Iterator[tuple[str, pa.Table]]:
+    """Evaluate the parts of a workload over a table; give each query's name and result."""
+    for part, options in parts:
         try:
-            made = evaluate(part.plan, table, options, threads_of(threads), *sources[part.names[0]])
+            made = evaluate(part.plan, table, options, threads, *sources[part.names[0]])
         except SparkleeneError:
-            for name, plan in zip(
-                part.names, part.alone, strict=True
-            ):  # who is at fault tells it, in its own text
-                evaluate(plan, table, options, threads_of(threads), *sources[name])
+            for name, plan in zip(part.names, part.alone, strict=True):  # who is at fault tells it
+                evaluate(plan, table, options, threads, *sources[name])
             raise
-        compiled, stream, windows, results, integers = made
-        if not part.shared:
-            found[part.names[0]] = finish.finish(part.plan, *made)
-            continue
-        for k, name in enumerate(part.names):
-            own = replace(compiled, outputs=tuple(compiled.outputs[i] for i in part.outputs[k]))
-            of_it = Results(results.values[:, k : k + 1], results.lows[:, k : k + 1])
-            whole = None if integers is None else [[classes[k]] for classes in integers]
-            rows = finish.finish(part.plan, own, stream, windows, of_it, whole)
-            names = dict(zip(part.plan.bound.group_names, part.group_names[k], strict=True))
-            found[name] = rows.rename_columns([names.get(column, column) for column in rows.column_names])
-    return found
+        yield from written(part, made, write)
+
+
+def written(part: Part, evaluated: Evaluated, write: Write = finish.finish) -> Iterator[tuple[str, pa.Table]]:
+    """Write what the plan of a part gave: for each of its queries the name and the result."""
+    for k, name in enumerate(part.names):
+        yield name, write(part.alone[k], *(own(part, k, evaluated) if part.shared else evaluated))
+
+
+def own(part: Part, k: int, evaluated: Evaluated) -> Evaluated:
+    """Return what query k of a part would have given by itself."""
+    compiled, stream, windows, results, integers = evaluated
+    outputs = [compiled.outputs[i] for i in part.outputs[k]]
+    lows = {low: None for output, made_of in outputs if output.function in ("min", "max") for low in made_of}
+    totals = {
+        total: None
+        for output, made_of in outputs
+        if output.function not in ("min", "max")
+        for total in made_of
+    }
+    low_place = {low: i for i, low in enumerate(lows)}
+    total_place = {total: i for i, total in enumerate(totals)}
+    columns = [column for total in totals for column, _ in compiled.totals[total]]
+    column_place = {column: i for i, column in enumerate(columns)}
+    mine = replace(
+        compiled,
+        totals=tuple(
+            tuple((column_place[column], scale) for column, scale in compiled.totals[total])
+            for total in totals
+        ),
+        lows=tuple(compiled.lows[low] for low in lows),
+        outputs=tuple(
+            (
+                output,
+                tuple((low_place if output.function in ("min", "max") else total_place)[i] for i in made_of),
+            )
+            for output, made_of in outputs
+        ),
+    )
+    chosen = [0, *(1 + column for column in columns)]
+    of_it = Results(results.values[:, k : k + 1][:, :, chosen], results.lows[:, k : k + 1][:, :, list(lows)])
+    whole: Any = None
+    if integers is not None:
+        whole = [[[classes[k][column] for column in chosen]] for classes in integers]
+    groups = stream.groups.rename_columns(list(part.group_names[k]))
+    return mine, replace(stream, groups=groups), windows, of_it, whole
 
 
 def union(results: Mapping[str, pa.Table]) -> pa.Table:
     """Return all rows in one table, each with the name of its query; columns that a query lacks are NULL."""
+    united({name: table.schema for name, table in results.items()})
     tables = [
         table.add_column(0, pa.field(QUERY, pa.string()), pa.array([name] * table.num_rows, pa.string()))
         for name, table in results.items()
     ]
-    kinds: dict[str, tuple[str, pa.DataType]] = {}
-    for query, table in results.items():
-        for field in table.schema:
-            other, kind = kinds.setdefault(field.name, (query, field.type))
-            if kind != field.type:
-                ways = f"{describe(kind)} in '{other}' and {describe(field.type)} in '{query}'"
+    return pa.concat_tables(tables, promote_options="default")
+
+
+def united(schemas: Mapping[str, pa.Schema]) -> pa.Schema:
+    """Return the columns of all queries, after that of their names, or raise where two do not fit."""
+    kinds: dict[str, tuple[str, pa.Field]] = {}
+    for query, schema in schemas.items():
+        for field in schema:
+            if field.name == QUERY:
+                message = f"a column of '{query}' is called '{QUERY}', as the one that tells queries apart"
+                raise DataError(Diagnostic("unsupported-data", message, help="give it another name, with AS"))
+            other, known = kinds.setdefault(field.name, (query, field))
+            if known.type != field.type:
+                ways = f"{describe(known.type)} in '{other}' and {describe(field.type)} in '{query}'"
                 message, help = f"the column '{field.name}' is {ways}", "give one another name, with AS"
                 raise DataError(Diagnostic("wrong-type", message, help=help))
-    return pa.concat_tables(tables, promote_options="default")
+    return pa.schema([pa.field(QUERY, pa.string()), *(field for _, field in kinds.values())])

@@ -84,11 +84,7 @@ class Stream:
 
     def written(self, evaluated: Evaluated, zeros: bool) -> pa.Table:
         """Write evaluated windows as results, or as parts of them."""
-        from sparkleene.engine.finish import finish
-
-        if self.update:
-            return finish(self.job.plan, *evaluated, zeros)
-        return self.job.written(evaluated)
+        return self.job.written(evaluated, zeros and self.update)
 
 
 @dataclass(frozen=True)

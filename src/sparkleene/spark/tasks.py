@@ -9,10 +9,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from sparkleene.engine import seal
 from sparkleene.engine.fields import Place, as_numpy, decoded
@@ -20,6 +21,9 @@ from sparkleene.engine.keys import buckets
 from sparkleene.engine.options import Options
 from sparkleene.errors import SparkleeneError
 from sparkleene.plan.plan import Plan
+
+if TYPE_CHECKING:
+    from sparkleene.sharing.merge import Part
 
 Batches = Iterable[pa.RecordBatch]
 Tables = tuple[list[pa.Table], list[pa.Table]]  # of rows, and of stretches
@@ -33,7 +37,7 @@ OUT = 1 << 16  # rows of a batch of results
 
 @dataclass(frozen=True)
 class Job:
-    """A lowered query, and the columns that its results have on the way."""
+    """A lowered query, or several with one plan, and the columns that results have on the way."""
 
     plan: Plan
     options: Options
@@ -41,6 +45,7 @@ class Job:
     partial: bool
     source: str
     filename: str
+    part: Part | None = None  # the queries of a workload that the plan is of; results then tell them apart
 
     def results(self, table: pa.Table) -> pa.Table:
         """Evaluate the query over a table."""
@@ -48,12 +53,31 @@ class Job:
 
         return self.written(evaluate(self.plan, table, self.options, cores(), self.source, self.filename))
 
-    def written(self, evaluated: Any) -> pa.Table:
+    def written(self, evaluated: Any, zeros: bool = False) -> pa.Table:
         """Write evaluated windows as results, or as parts of them."""
         from sparkleene.engine.finish import finish
         from sparkleene.engine.partial import partial
+        from sparkleene.sharing.run import union, written
 
-        return (partial if self.partial else finish)(self.plan, *evaluated)
+        def write(plan: Plan, *given: Any) -> pa.Table:
+            return partial(plan, *given) if self.partial else finish(plan, *given, zeros=zeros)
+
+        if self.part is None:
+            return write(self.plan, *evaluated)
+        return union(dict(written(self.part, evaluated, write)))
+
+    def total(self, table: pa.Table) -> pa.Table:
+        """Add up parts of results."""
+        from sparkleene.engine.partial import total
+        from sparkleene.sharing.run import QUERY, union
+
+        if self.part is None:
+            return total(self.plan, table, self.options.numbers)
+        found = {}
+        for name, plan in zip(self.part.names, self.part.alone, strict=True):
+            mine = table.filter(pc.equal(table.column(QUERY), name))
+            found[name] = total(plan, mine.drop_columns([QUERY]), self.options.numbers)
+        return union(found)
 
 
 @dataclass(frozen=True)
@@ -78,12 +102,9 @@ class Total:
 
     def __call__(self, batches: Batches) -> Iterator[pa.RecordBatch]:
         """Add up a partition."""
-        from sparkleene.engine.partial import total
-
         rows = list(batches)
         if rows:
-            table = pa.Table.from_batches(rows).drop_columns([ERROR])
-            yield from sent(total(self.job.plan, table, self.job.options.numbers), self.schema)
+            yield from sent(self.job.total(pa.Table.from_batches(rows).drop_columns([ERROR])), self.schema)
 
 
 # ---- packed tables
