@@ -60,7 +60,10 @@ class Job:
         from sparkleene.sharing.run import union, written
 
         def write(plan: Plan, *given: Any) -> pa.Table:
-            return partial(plan, *given) if self.partial else finish(plan, *given, zeros=zeros)
+            if self.partial:
+                return partial(plan, *given)
+            compiled, stream, windows, results, integers = given
+            return finish(plan, compiled, stream, windows, results, integers, zeros)
 
         if self.part is None:
             return write(self.plan, *evaluated)
