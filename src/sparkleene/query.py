@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import os
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, replace
 from datetime import timedelta
 from fractions import Fraction
@@ -12,7 +12,7 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Literal
 
 from sparkleene.errors import DataError, Diagnostic, QueryError, suggest_column
-from sparkleene.language import parse, parse_expression, to_text
+from sparkleene.language import ast, parse, parse_expression, to_text
 from sparkleene.language.bind import bind
 from sparkleene.language.build import Builder, Part
 from sparkleene.plan.plan import Plan, plan
@@ -20,6 +20,7 @@ from sparkleene.plan.plan import Plan, plan
 if TYPE_CHECKING:
     from sparkleene.charts import Chart
     from sparkleene.engine.options import Options
+    from sparkleene.sharing.hierarchy import Hierarchy
     from sparkleene.spark.request import Request
 
 Strategy = Literal["shuffle", "combine", "sort"]
@@ -41,6 +42,7 @@ class Query:
         time_unit: TimeUnit | None = None,
         numbers: Literal["double", "exact"] = "double",
         offset: float | Fraction | timedelta | None = None,
+        hierarchy: Mapping[str, str] | str | os.PathLike[str] | Hierarchy | None = None,
         filename: str = "query",
     ) -> None:
         """Parse, bind and plan the text; see `sparkleene.query`."""
@@ -56,9 +58,22 @@ class Query:
             raise QueryError(wrong, text, filename)
         self.text = text
         self._filename = filename
+        self._given: dict[str, Any] = {
+            "time": time,
+            "type": type,
+            "tiebreak": tiebreak,
+            "types": types,
+            "time_unit": time_unit,
+            "numbers": numbers,
+            "offset": offset,
+            "hierarchy": None,
+        }
+        self._tree = parse(text, filename)
+        if hierarchy is not None:
+            self._given["hierarchy"], types = self._concepts(hierarchy)
+            type = None
         self._time, self._type, self._tiebreak = time, type, tiebreak
         self._time_unit, self._numbers, self._offset = time_unit, numbers, offset
-        self._tree = parse(text, filename)
         defined = (
             {}
             if types is None
@@ -67,6 +82,18 @@ class Query:
         self._types = defined if types is not None else None
         self._plan_for = lru_cache(maxsize=8)(self._make_plan)
         self.plan: Plan = self._plan_for(None)
+
+    def _concepts(self, given: Any) -> tuple[Hierarchy, dict[str, str]]:
+        """Return a hierarchy, and the types of the pattern as conditions: a concept is all that is below it."""
+        from sparkleene.language.patterns import type_spans
+        from sparkleene.sharing.hierarchy import Hierarchy, hierarchy
+
+        column = self._given["type"]
+        if column is None or self._given["types"] is not None:
+            help = "leave out types=, and name the column with type="
+            raise self._wrong("a hierarchy is for types in a column", help)
+        known = given if isinstance(given, Hierarchy) else hierarchy(given)
+        return known, known.types(type_spans(self._tree.pattern), column)
 
     def _make_plan(self, columns: tuple[str, ...] | None) -> Plan:
         bound = bind(
@@ -291,6 +318,74 @@ class Query:
         name = self._tree.name or "" if title is None else title
         return chart(table, value=value, groups=self.plan.bound.group_names, title=name, most=most)
 
+    def roll_up(
+        self,
+        name: str | None = None,
+        to: str | None = None,
+        *,
+        remove: str | None = None,
+        hierarchy: Mapping[str, str] | str | os.PathLike[str] | None = None,
+    ) -> Query:
+        """Return a coarser query: with a type replaced by the concept above it, or taken out of the pattern.
+
+        `name` is a label or a type of the pattern, `to` a concept further up than the next; labels keep their
+        names. `remove` takes the events of a label or type out, and the conditions on them. `hierarchy` is that of
+        the query unless another is given.
+
+        >>> q = query("RETURN COUNT(*) PATTERN SEQ(Dallas, Tulsa)", hierarchy={"Dallas": "Texas"})
+        >>> print(q.roll_up("Dallas").text)
+        RETURN COUNT(*)
+        PATTERN SEQ(Texas Dallas, Tulsa)
+        >>> print(query("RETURN COUNT(*) PATTERN SEQ(G, NOT D, A, T)").roll_up(remove="D").text)
+        RETURN COUNT(*)
+        PATTERN SEQ(G, A, T)
+        """
+        from sparkleene.sharing.refine import roll_up
+
+        known = self._hierarchy(hierarchy)
+        return self._again(lambda: roll_up(self._tree, name, to, remove, known), known)
+
+    def drill_down(
+        self,
+        name: str | None = None,
+        to: str | None = None,
+        *,
+        insert: Part | None = None,
+        before: str | None = None,
+        after: str | None = None,
+        hierarchy: Mapping[str, str] | str | os.PathLike[str] | None = None,
+    ) -> Query:
+        """Return a finer query: with a concept replaced by one below it, or with more in the pattern.
+
+        `name` is a label or a type of the pattern, `to` what is below that type; labels keep their names. `insert`
+        is a part of a pattern, such as "D", "D+" or "NOT D", and `before` or `after` the label or type beside which
+        it is put. `hierarchy` is that of the query unless another is given.
+
+        >>> q = query("RETURN COUNT(*) PATTERN SEQ(Texas, Tulsa)", hierarchy={"Dallas": "Texas"})
+        >>> print(q.drill_down("Texas", "Dallas").text)
+        RETURN COUNT(*)
+        PATTERN SEQ(Dallas Texas, Tulsa)
+        >>> print(query("RETURN COUNT(*) PATTERN SEQ(G, A, T)").drill_down(insert="NOT D", after="G").text)
+        RETURN COUNT(*)
+        PATTERN SEQ(G, NOT D, A, T)
+        """
+        from sparkleene.sharing.refine import drill_down
+
+        known = self._hierarchy(hierarchy)
+        return self._again(lambda: drill_down(self._tree, name, to, insert, before, after, known), known)
+
+    def _hierarchy(self, given: Any) -> Hierarchy | None:
+        """Return the hierarchy that is given, or that the query has."""
+        return self._given["hierarchy"] if given is None else self._concepts(given)[0]
+
+    def _again(self, made: Callable[[], ast.Query], hierarchy: Hierarchy | None) -> Query:
+        """Return a query with the same options and another tree."""
+        try:
+            text = to_text(made())
+        except QueryError as error:
+            raise QueryError(error.diagnostics, error.source or self.text, self._filename) from None
+        return Query(text, **(self._given | {"hierarchy": hierarchy}), filename=self._filename)
+
     @property
     def time(self) -> str:
         """The column of event times."""
@@ -327,6 +422,7 @@ def query(
     time_unit: TimeUnit | None = None,
     numbers: Literal["double", "exact"] = "double",
     offset: float | Fraction | timedelta | None = None,
+    hierarchy: Mapping[str, str] | str | os.PathLike[str] | None = None,
 ) -> Query:
     """Compile a query.
 
@@ -339,6 +435,7 @@ def query(
         time_unit: what a time column of numbers counts, so that windows may be given in units.
         numbers: "double" for 64-bit floats, "exact" for integers of any length as decimal text.
         offset: moves the windows' starts: a number in the time column's unit, or a timedelta.
+        hierarchy: maps types to concepts above them, or is a file that does; the pattern may name concepts.
 
     >>> import pyarrow as pa
     >>> table = pa.table({"time": [1, 2, 3, 4, 5, 6, 7, 8], "type": list("ABAACBAB")})
@@ -354,6 +451,7 @@ def query(
         time_unit=time_unit,
         numbers=numbers,
         offset=offset,
+        hierarchy=hierarchy,
     )
 
 

@@ -1,0 +1,194 @@
+"""Finer and coarser queries: types replaced by concepts above or below them, types put in and taken out.
+
+These are the roll-up and drill-down of the 2016 survey, section 4, as functions from syntax tree to syntax tree.
+A label keeps its name whatever becomes of its type, so that all that WHERE, RETURN and GROUP-BY say of it stays; a
+word that meant labels by their type is replaced by one that means the same labels now.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from sparkleene.errors import suggest
+from sparkleene.language import ast
+from sparkleene.language.build import Part, part
+from sparkleene.language.names import listing
+from sparkleene.language.patterns import atoms
+from sparkleene.sharing.hierarchy import Hierarchy
+from sparkleene.sharing.reword import Names, each_atom, each_part, meant, reworded, wrong
+
+
+def roll_up(
+    tree: ast.Query, name: str | None, to: str | None, remove: str | None, hierarchy: Hierarchy | None
+) -> ast.Query:
+    """Return a coarser query; see `Query.roll_up`."""
+    if (name is None) == (remove is None) or (to is not None and name is None):
+        raise wrong("what is to be rolled up?", "give the name of a type, or remove=")
+    return without(tree, str(remove)) if name is None else rolled_up(tree, name, to, _there(hierarchy))
+
+
+def drill_down(
+    tree: ast.Query,
+    name: str | None,
+    to: str | None,
+    insert: Part | None,
+    before: str | None,
+    after: str | None,
+    hierarchy: Hierarchy | None,
+) -> ast.Query:
+    """Return a finer query; see `Query.drill_down`."""
+    if insert is None:
+        if name is None or to is None or before is not None or after is not None:
+            help = "give the name of a type and of one below it, or insert= with before= or after="
+            raise wrong("what is to be drilled down to?", help)
+        return drilled_down(tree, name, to, _there(hierarchy))
+    beside = after if before is None else before
+    if beside is None or (before and after) or name is not None or to is not None:
+        help = "give insert= with the label that it is before= or after="
+        raise wrong("where is the type to be put in?", help)
+    return with_part(tree, part(insert), beside, before is None)
+
+
+def _there(hierarchy: Hierarchy | None) -> Hierarchy:
+    if hierarchy is None:
+        raise wrong("the query has no hierarchy", "give it one: hierarchy={'Dallas': 'Texas'}")
+    return hierarchy
+
+
+# ---- concepts
+
+
+def rolled_up(tree: ast.Query, name: str, to: str | None, hierarchy: Hierarchy) -> ast.Query:
+    """Return the query with a type replaced by the concept above it, or by one further up.
+
+    >>> from sparkleene.language import parse, to_text
+    >>> tree = parse("RETURN COUNT(Dallas) PATTERN SEQ(Dallas, Bus+)")
+    >>> print(to_text(rolled_up(tree, "Dallas", None, Hierarchy({"Dallas": "Texas"}))))
+    RETURN COUNT(Dallas)
+    PATTERN SEQ(Texas Dallas, Bus+)
+    """
+    chosen = meant(tree.pattern, name)
+    kind = _type(tree.pattern, chosen)
+    above = _above(kind, hierarchy)
+    if not above:
+        known = listing(sorted(hierarchy.parents))
+        raise wrong(
+            f"there is no concept above '{kind}'", suggest(kind, hierarchy.parents), f"below one are {known}"
+        )
+    if to is not None and to not in above:
+        raise wrong(f"'{to}' is not above '{kind}'", suggest(to, above), f"above it are {listing(above)}")
+    return _retyped(tree, chosen, to or above[0])
+
+
+def drilled_down(tree: ast.Query, name: str, to: str, hierarchy: Hierarchy) -> ast.Query:
+    """Return the query with a concept replaced by a type or concept below it."""
+    chosen = meant(tree.pattern, name)
+    kind = _type(tree.pattern, chosen)
+    below = hierarchy.below(kind)[1:]
+    if to not in below:
+        note = f"below it are {listing(below)}" if below else f"nothing is below '{kind}'"
+        raise wrong(f"'{to}' is not below '{kind}'", suggest(to, below), note)
+    return _retyped(tree, chosen, to)
+
+
+def _above(kind: str, hierarchy: Hierarchy) -> list[str]:
+    """Return the concepts above a type, the nearest first."""
+    found = [kind]
+    while (above := hierarchy.parents.get(found[-1])) is not None:
+        found.append(above)
+    return found[1:]
+
+
+def _type(pattern: ast.Pattern, chosen: Names) -> str:
+    """Return the type of some labels, which they have in common."""
+    return next(atom.type for atom, _ in atoms(pattern) if atom.label in chosen)
+
+
+def _retyped(tree: ast.Query, chosen: Names, kind: str) -> ast.Query:
+    """Give some labels another type."""
+
+    def change(atom: ast.Atom) -> ast.Atom:
+        if atom.label not in chosen:
+            return atom
+        return replace(atom, type=kind, alias=None if atom.label == kind else atom.label)
+
+    return reworded(tree, each_atom(tree.pattern, change), frozenset())
+
+
+# ---- patterns
+
+
+def with_part(tree: ast.Query, new: ast.Pattern, beside: str, after: bool) -> ast.Query:
+    """Return the query with a part put into its pattern, directly before or after a type.
+
+    >>> from sparkleene.language import parse, pattern_to_text
+    >>> tree = parse("RETURN COUNT(*) PATTERN SEQ(G, A, T)")
+    >>> pattern_to_text(with_part(tree, ast.Not(ast.Atom("D")), "G", True).pattern)
+    'SEQ(G, NOT D, A, T)'
+    """
+    chosen = meant(tree.pattern, beside)
+    places = [atom for atom, _ in atoms(tree.pattern) if atom.label in chosen]
+    if len(places) > 1:
+        help = "name one of them, by an alias of its own"
+        raise wrong(f"'{beside}' stands in the pattern {len(places)} times", help)
+    pattern = _put(tree.pattern, new, places[0].label, after)
+    if isinstance(pattern, tuple):
+        pattern = ast.Seq(pattern)
+    return replace(tree, pattern=pattern)
+
+
+def _put(
+    pattern: ast.Pattern, new: ast.Pattern, label: str, after: bool
+) -> ast.Pattern | tuple[ast.Pattern, ...]:
+    """Put a part beside a label: into the SEQ around it if there is one, else as two parts for one."""
+    if not any(atom.label == label for atom, _ in atoms(pattern)):
+        return pattern
+    if isinstance(pattern, ast.Atom | ast.Not) or (
+        isinstance(pattern, ast.Repeat) and isinstance(pattern.pattern, ast.Atom)
+    ):
+        return (pattern, new) if after else (new, pattern)
+    if isinstance(pattern, ast.Seq):
+        made = [_put(each, new, label, after) for each in pattern.parts]
+        parts = [one for each in made for one in (each if isinstance(each, tuple) else (each,))]
+        return replace(pattern, parts=tuple(parts))
+
+    def closed(inner: ast.Pattern) -> ast.Pattern:
+        made = _put(inner, new, label, after)
+        return ast.Seq(made) if isinstance(made, tuple) else made
+
+    return each_part(pattern, closed)
+
+
+def without(tree: ast.Query, name: str) -> ast.Query:
+    """Return the query with the events of a label or type taken out of its pattern, and the conditions on them.
+
+    >>> from sparkleene.language import parse, to_text
+    >>> tree = parse("RETURN COUNT(*) PATTERN SEQ(G, D+, A) WHERE D.x > 3 AND G.x = A.x = D.x")
+    >>> print(to_text(without(tree, "D")))
+    RETURN COUNT(*)
+    PATTERN SEQ(G, A)
+    WHERE G.x = A.x
+    """
+    chosen = meant(tree.pattern, name)
+    pattern = _left(tree.pattern, chosen)
+    if pattern is None or all(negated for _, negated in atoms(pattern)):
+        raise wrong(f"without '{name}' nothing is left of the pattern", None)
+    return reworded(tree, pattern, chosen)
+
+
+def _left(pattern: ast.Pattern, gone: Names) -> ast.Pattern | None:
+    """Return what is left of a pattern without some labels."""
+    if isinstance(pattern, ast.Atom):
+        return None if pattern.label in gone else pattern
+    if isinstance(pattern, ast.Repeat | ast.Not):
+        inner = _left(pattern.pattern, gone)
+        return None if inner is None else replace(pattern, pattern=inner)
+    given = (
+        pattern.operands
+        if isinstance(pattern, ast.And)
+        else (pattern.options if isinstance(pattern, ast.Or) else pattern.parts)
+    )
+    kept = tuple(left for each in given if (left := _left(each, gone)) is not None)
+    if len(kept) < 2 and len(kept) < len(given):
+        return kept[0] if kept else None
+    return type(pattern)(kept, span=pattern.span)

@@ -1,0 +1,165 @@
+"""Words of a query whose pattern changes: what they say goes on being said of the same labels."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import fields, replace
+from typing import Any
+
+from sparkleene.errors import Diagnostic, QueryError, suggest
+from sparkleene.language import ast, parse, to_text
+from sparkleene.language.bind import bind
+from sparkleene.language.names import listing
+from sparkleene.language.patterns import atoms
+
+Names = frozenset[str]
+"""Labels."""
+
+
+def meant(pattern: ast.Pattern, word: str) -> Names:
+    """Return the labels that a word means, or raise if there are none."""
+    found = _stands_for(pattern, word)
+    if not found:
+        known = dict.fromkeys(each for atom, _ in atoms(pattern) for each in (atom.label, atom.type))
+        help = suggest(word, known)
+        raise wrong(f"the pattern has no label or event type '{word}'", help, f"it has {listing(known)}")
+    return found
+
+
+def _stands_for(pattern: ast.Pattern, word: str) -> Names:
+    """Return the label of a name, or else all labels of that type."""
+    every = [atom for atom, _ in atoms(pattern)]
+    named = frozenset(atom.label for atom in every if atom.label == word)
+    return named or frozenset(atom.label for atom in every if atom.type == word)
+
+
+def reworded(tree: ast.Query, pattern: ast.Pattern, gone: Names) -> ast.Query:
+    """Return the query with another pattern; its words mean what they meant, of the labels that are not gone."""
+
+    def about(node: Any) -> bool:
+        return any(labels and labels <= gone for labels in _mentioned(node, tree.pattern))
+
+    def word(old: str) -> str:
+        labels = _stands_for(tree.pattern, old) - gone
+        for new in (old, *sorted(labels), *(atom.type for atom, _ in atoms(pattern))):
+            if _stands_for(pattern, new) == labels:
+                return new
+        which = listing(sorted(labels)) if labels else "a column"
+        raise wrong(
+            f"no word of the new pattern means what '{old}' did: {which}",
+            "name the labels one by one in the query",
+        )
+
+    for place, nodes in (("RETURN", tree.returns), ("GROUP-BY", tree.group)):
+        if any(map(about, nodes)):
+            raise wrong(f"{place} names what is taken out", f"change {place} first")
+    where = tuple(left for one in tree.where if (left := _kept(one, about)) is not None)
+    returns = tuple(_named(item) for item in tree.returns)
+    said = _each_ref(replace(tree, where=where, returns=returns), word)
+    made: ast.Query = replace(said, pattern=pattern)
+    groups = _group_names(tree, made)
+    unnamed = {ast.Item(item.value) for item in groups}
+    items = tuple(_short(item) for item in made.returns if item not in unnamed)
+    return replace(made, returns=groups + items)
+
+
+def _mentioned(node: Any, pattern: ast.Pattern) -> list[Names]:
+    """Return the labels that each word of a condition or an item means."""
+    found: list[Names] = []
+
+    def seen(word: str) -> str:
+        found.append(_stands_for(pattern, word))
+        return word
+
+    _each_ref(node, seen)
+    return found
+
+
+def _kept(condition: Any, about: Callable[[Any], bool]) -> Any:
+    """Return what is left of a condition without what is about labels that are gone."""
+    if isinstance(condition, ast.Equivalence):
+        refs = tuple(ref for ref in condition.refs if not about(ref))
+        return replace(condition, refs=refs) if refs else None
+    if isinstance(condition, ast.Bool) and condition.op == "and":
+        items = tuple(left for item in condition.items if (left := _kept(item, about)) is not None)
+        return replace(condition, items=items) if len(items) > 1 else items[0] if items else None
+    if isinstance(condition, ast.Compare) and set(condition.ops) == {"="}:
+        operands = tuple(one for one in condition.operands if not about(one))
+        if len(operands) < 2:
+            return None
+        return replace(condition, operands=operands, ops=condition.ops[: len(operands) - 1])
+    return None if about(condition) else condition
+
+
+def _default(item: ast.Item) -> str | None:
+    """Return the column that an aggregate makes if it is given no name."""
+    if isinstance(item.value, ast.Ref):
+        return None
+    value = item.value
+    log = () if value.log is None else (f"log{value.log}",)
+    return "_".join((*log, value.function, *(() if value.ref is None else value.ref.parts)))
+
+
+def _named(item: ast.Item) -> ast.Item:
+    """Write the name of an aggregate's column out."""
+    return replace(item, alias=item.alias or _default(item))
+
+
+def _short(item: ast.Item) -> ast.Item:
+    """Leave the name of an aggregate's column out where it has it anyway."""
+    return replace(item, alias=None) if item.alias is not None and item.alias == _default(item) else item
+
+
+def _group_names(old: ast.Query, new: ast.Query) -> tuple[ast.Item, ...]:
+    """Return what gives the columns of groups the names that they had."""
+    if old.group == new.group:
+        return ()
+    text = to_text(new)
+    names = bind(parse(text), source=text).group_names
+    pairs = zip(new.group, bind(old).group_names, names, strict=True)
+    return tuple(ast.Item(ref, before) for ref, before, after in pairs if before != after)
+
+
+# ---- trees
+
+
+def each_atom(pattern: ast.Pattern, change: Callable[[ast.Atom], ast.Atom]) -> ast.Pattern:
+    """Return a pattern with each atom changed."""
+    if isinstance(pattern, ast.Atom):
+        return change(pattern)
+    return each_part(pattern, lambda part: each_atom(part, change))
+
+
+def each_part(pattern: ast.Pattern, change: Callable[[ast.Pattern], ast.Pattern]) -> ast.Pattern:
+    """Return a pattern with each of its direct parts changed."""
+    match pattern:
+        case ast.Atom():
+            return pattern
+        case ast.Repeat() | ast.Not():
+            return replace(pattern, pattern=change(pattern.pattern))
+        case ast.Seq():
+            return replace(pattern, parts=tuple(map(change, pattern.parts)))
+        case ast.Or():
+            return replace(pattern, options=tuple(map(change, pattern.options)))
+        case ast.And():
+            return replace(pattern, operands=tuple(map(change, pattern.operands)))
+
+
+def _each_ref(node: Any, word: Callable[[str], str], counted: bool = False) -> Any:
+    """Return a tree of clauses with each word changed that can be a label: before a dot, in NEXT and in COUNT."""
+    if isinstance(node, ast.Ref):
+        labelled = node.next or counted or len(node.parts) > 1
+        return replace(node, parts=(word(node.parts[0]), *node.parts[1:])) if labelled else node
+    if isinstance(node, tuple):
+        return tuple(_each_ref(one, word) for one in node)
+    if isinstance(node, ast.Node):
+        counted = isinstance(node, ast.Aggregate) and node.function == "count"
+        names = [field.name for field in fields(node) if field.name != "span"]
+        changed = {name: _each_ref(getattr(node, name), word, counted) for name in names}
+        return replace(node, **changed)
+    return node
+
+
+def wrong(message: str, help: str | None, *notes: str) -> QueryError:
+    """Return the error for an argument."""
+    return QueryError(Diagnostic("bad-option", message, notes=notes, help=help))
