@@ -39,6 +39,7 @@ STEPS = 4  # of the watermark that a window should last for that
 FEW = 16  # small segments that are put together
 SMALL = 1 << 14  # rows of a small segment
 PENDING, ROWS, UNITS = "pending", "rows", "units"
+WORKLOAD = "workload"  # in an identity: the queries of a workload, by name, with a checksum of each
 
 
 class Store(Protocol):
@@ -78,7 +79,7 @@ class Live:
     plan: Plan
     options: Options
     schema: pa.Schema
-    identity: dict[str, str]  # what has to stay the same for a state to go on
+    identity: dict[str, Any]  # what has to stay the same for a state to go on
     threads: int = 1
     source: str = ""
     filename: str = "query"
@@ -199,8 +200,11 @@ class Bucket:
 
     # ---- rows in
 
-    def add(self, kept: bytes, rows: int, first: int, last: int) -> int:
-        """Take sealed rows, with their least and greatest time; return how many were late and are dropped."""
+    def add(self, kept: bytes, rows: int, first: int, last: int, counted: Array | None = None) -> int:
+        """Take sealed rows, with their least and greatest time; return how many were late and are dropped.
+
+        Where rows are not `counted`, another bucket does that.
+        """
         if first > self.seen:
             self._put(PENDING, kept, rows, first, last)
             return 0
@@ -208,7 +212,7 @@ class Bucket:
         times = self.live.times(table)
         good = times > self.seen
         self._write(PENDING, table.filter(pa.array(good)), times[good])
-        return int(rows - good.sum())
+        return int((~good if counted is None else counted & ~good).sum())
 
     def tidy(self) -> None:
         """Put small segments together."""
@@ -343,14 +347,34 @@ class Bucket:
         self._write(ROWS, table, times)
 
 
-def _compare(then: dict[str, str], now: dict[str, str]) -> None:
+def _compare(then: dict[str, Any], now: dict[str, Any]) -> None:
     """Raise if a state is that of another query."""
+    if then.get(WORKLOAD) != now.get(WORKLOAD):
+        raise _other_queries(then.get(WORKLOAD), now.get(WORKLOAD))
     changed = [name for name in now if then.get(name) != now[name]]
     if changed:
         notes = tuple(f"{name} was: {then.get(name)}\nand is now: {now[name]}" for name in changed)
         message = f"the checkpoint was written with another {', another '.join(changed)}"
         help = f"go on with what it was written by, or {AGAIN}"
         raise DataError(Diagnostic("query-changed", message, notes=notes, help=help))
+
+
+def _other_queries(then: dict[str, str] | None, now: dict[str, str] | None) -> DataError:
+    """Return the error for the state of a workload of other queries, which are known by name and checksum."""
+    notes = []
+    if then is None or now is None:
+        by, here = ("a query", "a workload") if then is None else ("a workload", "a query")
+        message = f"the checkpoint was written by {by}, and goes on with {here}"
+    else:
+        message = "the checkpoint was written by a workload of other queries"
+        kinds = {
+            "added": [name for name in now if name not in then],
+            "removed": [name for name in then if name not in now],
+            "changed": [name for name in now if then.get(name, now[name]) != now[name]],
+        }
+        notes = [f"{kind}: {', '.join(names)}" for kind, names in kinds.items() if names]
+    help = f"go on with what it was written by, and run others beside it from a new checkpoint, or {AGAIN}"
+    return DataError(Diagnostic("query-changed", message, notes=tuple(notes), help=help))
 
 
 def _among(table: pa.Table, names: list[str], wanted: pa.Table, theirs: list[str]) -> pa.Table:

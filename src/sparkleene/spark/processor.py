@@ -6,26 +6,19 @@ processor of a bucket is given a few rows of bytes, and keeps them as they are.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache, cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
+from sparkleene.engine.fields import as_numpy
 from sparkleene.engine.seal import damaged, sealed, to_bytes, to_table
 from sparkleene.errors import SparkleeneError
-from sparkleene.spark.tasks import (
-    Batches,
-    Job,
-    by_bucket,
-    chunks,
-    cores,
-    failed,
-    labelled,
-    sent,
-)
+from sparkleene.spark.tasks import Batches, Job, Total, by_bucket, chunks, cores, failed, sent
 
 if TYPE_CHECKING:  # Spark loads a processor on the driver too, which has no use for kernels
     from sparkleene.engine.live import Bucket, Live
@@ -40,9 +33,15 @@ PARCELS = pa.schema(  # with plain names, for the state store takes no others
         ("first", pa.int64()),
         ("last", pa.int64()),
         ("kept", pa.binary()),
+        (
+            "counted",
+            pa.binary(),
+        ),  # the bits of rows that are counted here if they are late; none where all are
         ("error", pa.string()),
     ]
 )
+COUNTED = "sparkleene counted"
+EMPTY = (0, 0, 0, None, None, None)
 RESULTS = "kept binary"
 
 
@@ -53,13 +52,23 @@ class Stream:
     job: Job
     rows: pa.Schema
     keys: tuple[str, ...]
-    identity: dict[str, str]
+    identity: dict[str, Any]
     update: bool
 
     @property
     def schema(self) -> pa.Schema:
         """The columns that come out of the processor."""
         return pa.schema([*self.job.schema, pa.field(LATE, pa.int64())])
+
+    @property
+    def streams(self) -> tuple[Stream, ...]:
+        """All streams that are evaluated together: a query is one by itself."""
+        return (self,)
+
+    @property
+    def columns(self) -> tuple[tuple[str, ...], ...]:
+        """The columns of each stream among those that `Enter` is given."""
+        return (tuple(self.rows.names),)
 
     def live(self) -> Live:
         """Return what the engine makes of it."""
@@ -88,56 +97,113 @@ class Stream:
 
 
 @dataclass(frozen=True)
+class Streams:
+    """The parts of a workload, which are evaluated over the same rows."""
+
+    streams: tuple[Stream, ...]
+    columns: tuple[tuple[str, ...], ...]
+
+    @property
+    def schema(self) -> pa.Schema:
+        """The columns that come out of the processor: each part has those of all."""
+        return self.streams[0].schema
+
+
+def homes(streams: Sequence[Stream]) -> list[tuple[int, ...]]:
+    """Return for each of some streams the numbers of its buckets, one in each partition of the state.
+
+    Streams without a key have one bucket, each in the next partition. The first stream always has the bucket 0, so
+    that whatever a checkpoint was written by is seen in the first batch that goes on from it.
+    """
+    most = max(stream.buckets for stream in streams)
+    place = homes_of(most).index(0)
+    found = []
+    for part, stream in enumerate(streams):
+        numbers = homes_of(most, part)
+        if stream.buckets < most:
+            numbers = (numbers[place],)
+            place = (place + 1) % most
+        found.append(numbers)
+    return found
+
+
+@dataclass(frozen=True)
 class Enter:
     """From rows to parcels: a sealed table of rows for each bucket.
 
     Every bucket gets a parcel, if an empty one, so that all of them know the watermark from the first batch on.
     """
 
-    stream: Stream
+    stream: Stream | Streams
 
     def __call__(self, batches: Batches) -> Iterator[pa.RecordBatch]:
         """Pack a partition."""
         found = False
-        homes = homes_of(self.stream.buckets)
+        numbers = homes(self.stream.streams)
         try:
+            lives = [stream.live() for stream in self.stream.streams]
             for chunk in chunks(batches):
                 found = True
-                yield self.packed(self.stream.live(), chunk, homes)
+                yield self.packed(lives, chunk, numbers)
         except SparkleeneError as error:
-            yield parcels([(homes[0], 0, 0, 0, None, error.render())])
+            yield parcels({0: (0, 0, 0, None, None, error.render())})
         if not found:
-            yield parcels([(home, 0, 0, 0, None, None) for home in homes])
+            yield parcels({home: EMPTY for some in numbers for home in some})
 
-    def packed(self, live: Live, table: pa.Table, homes: tuple[int, ...]) -> pa.RecordBatch:
-        """Pack a chunk of rows."""
-        found = {home: (home, 0, 0, 0, None, None) for home in homes}
-        live.times(table)  # rows without a label need a time too
-        rows = labelled(live.plan, live.options, table)
-        for bucket, part in by_bucket(rows, self.stream.keys, len(homes)):
-            times = live.times(part)
-            kept: Any = sealed(to_bytes(part.cast(self.stream.rows)))  # times are the same in every zone
-            home = homes[bucket]
-            found[home] = (home, part.num_rows, int(times.min()), int(times.max()), kept, None)
-        return parcels(list(found.values()))
+    def packed(self, lives: list[Live], table: pa.Table, numbers: list[tuple[int, ...]]) -> pa.RecordBatch:
+        """Pack a chunk of rows; a row that several streams need is counted by the first of them if it is late."""
+        found: dict[int, tuple[Any, ...]] = {home: EMPTY for some in numbers for home in some}
+        lives[0].times(table)  # rows without a label need a time too
+        rest = np.ones(table.num_rows, bool)
+        for stream, live, names, some in zip(
+            self.stream.streams, lives, self.stream.columns, numbers, strict=True
+        ):
+            rows = table.select(list(names)).rename_columns(stream.rows.names)
+            needed = wanted(live, rows)
+            rows = rows.append_column(COUNTED, pa.array(rest))
+            rest &= ~needed
+            for bucket, part in by_bucket(
+                rows if needed.all() else rows.filter(pa.array(needed)), stream.keys, len(some)
+            ):
+                counted = part.column(COUNTED).to_numpy()
+                bits = None if counted.all() else np.packbits(counted).tobytes()
+                part = part.drop_columns([COUNTED])
+                times = live.times(part)
+                kept: Any = sealed(to_bytes(part.cast(stream.rows)))  # times are the same in every zone
+                found[some[bucket]] = part.num_rows, int(times.min()), int(times.max()), kept, bits, None
+        return parcels(found)
+
+
+def wanted(live: Live, rows: pa.Table) -> np.ndarray[Any, Any]:
+    """Tell which rows have a part in a query."""
+    plan, masks = live.plan, live.options.masks
+    needed = np.ones(rows.num_rows, bool)
+    if masks and not plan.every_row:
+        needed &= np.asarray(as_numpy(rows.column(masks[-1]))) != 0
+    for k in plan.universal:
+        key = rows.column(plan.bound.keys[k].path[0])
+        if key.null_count:
+            needed &= key.is_valid().to_numpy()
+    return needed
 
 
 @cache
-def homes_of(count: int) -> tuple[int, ...]:
+def homes_of(count: int, rank: int = 0) -> tuple[int, ...]:
     """Return a number for each of so many buckets, which Spark's hash brings to a partition of its own.
 
-    >>> homes_of(1), homes_of(4)
-    ((0,), (12, 6, 2, 0))
+    With another rank they are others.
+
+    >>> homes_of(1), homes_of(4), homes_of(4, 1)
+    ((0,), (12, 6, 2, 0), (13, 9, 4, 1))
     """
-    found: dict[int, int] = {}
-    begin = 0
-    while len(found) < count:
-        numbers = np.arange(begin, begin + 64 * count, dtype=np.uint32)
-        places, first = np.unique(hashed(numbers) % count, return_index=True)
-        for place, number in zip(places.tolist(), numbers[first].tolist(), strict=True):
-            found.setdefault(place, number)
-        begin += 64 * count
-    return tuple(found[place] for place in range(count))
+    there = np.zeros(count, np.int64)
+    size = 64 * count
+    while there.min() <= rank:
+        places = hashed(np.arange(size, dtype=np.uint32)) % count
+        there = np.bincount(places, minlength=count)
+        size *= 2
+    order = np.argsort(places, kind="stable")
+    return tuple(order[np.cumsum(there) - there + rank].tolist())
 
 
 def hashed(numbers: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
@@ -154,19 +220,18 @@ def hashed(numbers: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
     return np.asarray((mix ^ (mix >> np.uint32(16))).view(np.int32).astype(np.int64))
 
 
-def parcels(rows: list[tuple[Any, ...]]) -> pa.RecordBatch:
-    """Return parcels as a batch."""
-    columns = [
-        pa.array(column, field.type) for column, field in zip(zip(*rows, strict=True), PARCELS, strict=True)
-    ]
-    return pa.RecordBatch.from_arrays(columns, schema=PARCELS)
+def parcels(found: dict[int, tuple[Any, ...]]) -> pa.RecordBatch:
+    """Return the parcels of buckets as a batch."""
+    columns = [list(found), *zip(*found.values(), strict=True)]
+    arrays = [pa.array(column, field.type) for column, field in zip(columns, PARCELS, strict=True)]
+    return pa.RecordBatch.from_arrays(arrays, schema=PARCELS)
 
 
 @dataclass(frozen=True)
 class Leave:
     """From what processors send, tables as bytes, to their rows."""
 
-    stream: Stream
+    stream: Stream | Streams
 
     def __call__(self, batches: Batches) -> Iterator[pa.RecordBatch]:
         """Unpack a partition."""
@@ -176,26 +241,38 @@ class Leave:
 
 
 class Processor:
-    """Keeps the rows of a bucket in Spark's state store and sends windows when the watermark has passed them."""
+    """Keeps the rows of buckets in Spark's state store and sends windows when the watermark has passed them."""
 
-    def __init__(self, stream: Stream) -> None:
-        """Take the job."""
+    def __init__(self, stream: Stream | Streams) -> None:
+        """Take the jobs."""
         self.stream = stream
         self.home: int | None = None
 
     @cached_property
-    def live(self) -> Live:
-        """The query, as the engine sees it."""
-        return self.stream.live()
+    def lives(self) -> list[Live]:
+        """The queries, as the engine sees them."""
+        return [stream.live() for stream in self.stream.streams]
 
-    def bucket(self, home: int) -> Bucket:
-        """Return the bucket whose turn it is, as it was kept; a partition has one."""
+    @cached_property
+    def parts(self) -> dict[int, int]:
+        """The stream that each bucket is of."""
+        return {home: part for part, some in enumerate(homes(self.stream.streams)) for home in some}
+
+    def bucket(self, home: int) -> tuple[Bucket, Stream]:
+        """Return the bucket whose turn it is, as it was kept; a partition has one of a stream."""
         from sparkleene.engine.live import Bucket
 
-        if self.home not in (None, home):
-            raise damaged(f"bucket {home} is in the partition of bucket {self.home}")
-        self.home = home
-        return Bucket.load(self.live, self.kept)
+        part = self.parts.get(home, 0)
+        bucket = Bucket.load(self.lives[part], self.kept)
+        first, self.home = self.home, home
+        if home not in self.parts or (first is not None and self.place(home) != self.place(first)):
+            raise damaged(f"bucket {home} is in the partition of bucket {first}")
+        return bucket, self.stream.streams[part]
+
+    def place(self, home: int) -> int:
+        """Return the partition of a bucket."""
+        most = max(stream.buckets for stream in self.stream.streams)
+        return int(hashed(np.array([home], np.uint32))[0] % most)
 
     def open(self, handle: Any, head: Any, segments: Any) -> None:
         """Take the state's variables."""
@@ -210,24 +287,24 @@ class Processor:
 
     def _taken(self, home: int, frames: Iterator[Any]) -> Iterator[Any]:
         new = self.kept.head() is None
-        bucket = self.bucket(home)
+        bucket, stream = self.bucket(home)
         late, there = 0, bucket.next
         for frame in frames:
-            for count, first, last, kept, error in zip(
+            for count, first, last, kept, bits, error in zip(
                 *(frame[field.name] for field in list(PARCELS)[1:]), strict=True
             ):
                 if error is not None:
                     yield _sent([failed(self.stream.schema, error)])
                     return
                 if count:
-                    late += bucket.add(kept, int(count), int(first), int(last))
+                    late += bucket.add(kept, int(count), int(first), int(last), _counted(bits, int(count)))
         added = [segment for segment in bucket.segments if segment.number >= there]
-        if self.stream.update and added:
+        if stream.update and added:
             fresh = pa.concat_tables(
                 [bucket.read(segment) for segment in added], promote_options="permissive"
             )
             for evaluated in bucket.early(fresh):
-                yield from self._shaped(self.stream.written(evaluated, not self.live.monotone))
+                yield from self._shaped(stream.written(evaluated, not bucket.live.monotone))
         if added or new:
             bucket.tidy()
             bucket.save()
@@ -239,10 +316,10 @@ class Processor:
     def passed(self, home: int, watermark: int) -> Iterator[Any]:
         """Let the watermark, in milliseconds, pass; the next timer is for its next step."""
         try:
-            bucket = self.bucket(home)
-            for evaluated in bucket.advance(self.live.clock(watermark)):
-                if not self.stream.update:
-                    yield from self._shaped(self.stream.written(evaluated, False))
+            bucket, stream = self.bucket(home)
+            for evaluated in bucket.advance(bucket.live.clock(watermark)):
+                if not stream.update:
+                    yield from self._shaped(stream.written(evaluated, False))
             bucket.save()
         except SparkleeneError as error:
             yield _sent([failed(self.stream.schema, error.render())])
@@ -253,11 +330,38 @@ class Processor:
             yield _sent(sent(table, self.stream.schema))
 
 
+def _counted(bits: bytes | None, count: int) -> np.ndarray[Any, Any] | None:
+    """Return which rows of a parcel are counted, None for all."""
+    return None if bits is None else np.unpackbits(np.frombuffer(bits, np.uint8), count=count).astype(bool)
+
+
 def _sent(batches: list[pa.RecordBatch]) -> Any:
     """Return a table as the one row that Spark is sent."""
     import pandas as pd
 
     return pd.DataFrame({"kept": [bytes(to_bytes(pa.Table.from_batches(batches)))]})
+
+
+@dataclass(frozen=True)
+class Add:
+    """From results and parts of results, all those of some groups and windows, to results."""
+
+    stream: Stream | Streams
+    schema: pa.Schema
+
+    def __call__(self, batches: Batches) -> Iterator[pa.RecordBatch]:
+        """Add up a partition."""
+        from sparkleene.sharing.run import QUERY
+
+        rows = list(batches)
+        for job in [stream.job for stream in self.stream.streams] if rows else []:
+            mine = pa.Table.from_batches(rows)
+            if job.part is not None:
+                mine = mine.filter(pc.is_in(mine.column(QUERY), pa.array(job.part.names)))
+            if job.partial:
+                yield from Total(job, self.schema)(mine.to_batches())
+            else:
+                yield from sent(mine, self.schema)
 
 
 class Kept:
