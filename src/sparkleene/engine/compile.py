@@ -87,12 +87,15 @@ class Compiled:
     largest: float  # of the absolute attribute values
     tied: bool  # whether some tick has several events (not looked for where it cannot matter)
     forks: bool  # whether one event or tick can make several partial trends of one (beyond skipping it)
+    backward: bool  # whether the events are in the opposite order, and the program reads them so
 
 
 def compile(
     plan: Plan, table: pa.Table, stream: Stream, exact: bool, threads: int, source: str, filename: str
 ) -> Compiled:
     """Build the arrays of a run."""
+    backward = plan.backward is not None
+    plan = plan.backward or plan
     bound = plan.bound
     made = aggregates(bound)
     values, owner, parts, largest = _sums(made.totals, table, stream, exact, source, filename)
@@ -124,20 +127,27 @@ def compile(
         none = np.zeros(0, np.uint64)
         momentary = _program(plan, machine(bound, momentary=True), labels, none, none, observed)
     left = frozen(f)
+    right = left if f is g else frozen(g)
+    events = Events(stream.tick, frozen(symbol), frozen(values), frozen(lows), left, right)
     return Compiled(
         program,
         momentary,
         predicates,
-        Events(
-            stream.tick, frozen(symbol), frozen(values), frozen(lows), left, left if f is g else frozen(g)
-        ),
+        _turned(events) if backward else events,
         parts,
         tuple(back),
         made.outputs,
         largest,
         tied,
         tied or _forks(program),
+        backward,
     )
+
+
+def _turned(events: Events) -> Events:
+    """Return the events from the last to the first; ticks ascend."""
+    columns = {id(column): frozen(np.ascontiguousarray(column[..., ::-1])) for column in events}
+    return Events(*(columns[id(column)] for column in events))._replace(tick=frozen(-events.tick[::-1]))
 
 
 def _bits(plan: Plan, labels: frozenset[int], observed: bool) -> int:

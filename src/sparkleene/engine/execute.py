@@ -43,6 +43,16 @@ def run(
 
     `units` gives the panes or ticks that the windows are made of; they are composed where that is cheaper.
     """
+    if compiled.backward:
+        rows = len(compiled.events.tick)
+        found = _run(compiled, program, (rows - hi)[::-1], (rows - lo)[::-1], units, threads)
+        return Results(found.values[::-1], found.lows[::-1])
+    return _run(compiled, program, lo, hi, units, threads)
+
+
+def _run(
+    compiled: Compiled, program: Program, lo: Array, hi: Array, units: Units | None, threads: int
+) -> Results:
     shape = (lo.size, program.classes)
     values = np.zeros((*shape, 1 + program.sum_labels.size), np.complex128)
     lows = np.full((*shape, program.low_labels.size), np.inf)
@@ -82,6 +92,9 @@ def run(
 def run_exact(compiled: Compiled, lo: Array, hi: Array, primes: Sequence[int], threads: int) -> Array:
     """Evaluate windows modulo primes: uint64[windows, classes, 1 + totals, primes]."""
     program = compiled.program
+    if compiled.backward:  # each window by itself, so their order does not matter
+        rows = len(compiled.events.tick)
+        lo, hi = rows - hi, rows - lo
     width = 1 + program.sum_labels.size
     out = np.zeros((lo.size, program.classes, width * len(primes)), np.uint64)
     field = Field(np.ones(len(primes), np.uint64), np.array(primes, np.uint64))
@@ -105,8 +118,16 @@ def _bits(compiled: Compiled, program: Program, rows: Array) -> Array:
     slack = 4.0 + 2.0 * np.log2(rows + 1.0) + math.log2(compiled.largest)
     if program.mode != 0 and not compiled.forks:
         return np.asarray(slack + 2.0 * np.log2(rows + 1.0))
-    ways = max(1, int(np.bincount(program.src, minlength=1).max(initial=1)))
-    return np.asarray(slack + rows * math.log2(1.0 + ways))
+    return np.asarray(slack + rows * math.log2(1.0 + _ways(program)))
+
+
+def _ways(program: Program) -> int:
+    """Return in how many ways at most a row extends one partial trend."""
+    labels = program.off.size - 1
+    out = np.zeros((labels, program.states))
+    np.add.at(out, (np.repeat(np.arange(labels), np.diff(program.off)), program.src), 1)
+    there = program.labels[:, None] >> np.arange(labels, dtype=np.uint64) & np.uint64(1)
+    return max(1, int((there.astype(np.float64) @ out).max(initial=1)))
 
 
 def _by_size(

@@ -8,7 +8,7 @@ that table: Spark's SQL engine from a DataFrame, or `lowered` from an Arrow tabl
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 
 import pyarrow as pa
 
@@ -31,15 +31,24 @@ class Lowered:
     plan: Plan
     options: Options
     columns: tuple[tuple[str, Term], ...]
+    alone: tuple[Plan, ...] = ()  # where the plan is of several queries, theirs
 
 
-def lower(plan: Plan, options: Options, ready: Callable[[Term], bool], masks: bool) -> Lowered:
+def lower(
+    plan: Plan,
+    options: Options,
+    ready: Callable[[Term], bool],
+    masks: bool,
+    found: dict[str, Term] | None = None,
+    number: int = 0,
+) -> Lowered:
     """Lower a plan.
 
     `ready` tells of a term of one event whether it can be evaluated beforehand; where it cannot, its attributes
-    become columns. `masks` tells the same of types and local predicates.
+    become columns. `masks` tells the same of types and local predicates. Plans that read one table get the same
+    `found`, to which each adds its columns, and a `number` each, which tells their masks apart.
     """
-    flat = _Columns(ready)
+    flat = _Columns(ready, {} if found is None else found)
     bound = plan.bound
     time = flat.name(Field((options.time,)))
     tiebreak = None if options.tiebreak is None else flat.name(Field((options.tiebreak,)))
@@ -73,8 +82,12 @@ def lower(plan: Plan, options: Options, ready: Callable[[Term], bool], masks: bo
         for pair in plan.pairs
     )
     names = () if not masks else (MASK, TYPES) if needs_types(plan) else (MASK,)
-    meant = replace(options, time=time, type=type, tiebreak=tiebreak, masks=names)
-    return Lowered(Plan(bound, plan.machine, pairs), meant, tuple(flat.found.items()))
+    own = tuple(f"{name} {number}" if number else name for name in names)
+    meant = replace(options, time=time, type=type, tiebreak=tiebreak, masks=own)
+    flat_plan = Plan(bound, plan.machine, pairs)
+    if plan.backward is not None:
+        flat_plan = replace(flat_plan, backward=flat_plan.turned(plan.backward.machine))
+    return Lowered(flat_plan, meant, tuple(flat.found.items()))
 
 
 def needs_types(plan: Plan) -> bool:
@@ -99,12 +112,9 @@ def lowered(
             columns[name] = find(table, term.path, place, term.span)
         else:
             columns[name] = evaluate(term, table, source, filename)
-    if low.options.masks:
-        masks, _ = label_masks(plan.bound, table, options.type, source, filename, threads)
-        columns[MASK] = pa.array(masks)
-    if TYPES in low.options.masks:
-        masks, _ = label_masks(bare(plan.bound), table, options.type, source, filename, threads)
-        columns[TYPES] = pa.array(masks)
+    for name, bound in zip(low.options.masks, (plan.bound, bare(plan.bound)), strict=False):
+        masks, _ = label_masks(bound, table, options.type, source, filename, threads)
+        columns[name] = pa.array(masks)
     return pa.table(columns)
 
 
@@ -113,7 +123,7 @@ class _Columns:
     """The columns found so far, by name."""
 
     ready: Callable[[Term], bool]
-    found: dict[str, Term] = field(default_factory=dict)
+    found: dict[str, Term]
 
     def name(self, term: Term) -> str:
         """Return the name of a term's column; an attribute keeps its own, which errors show."""

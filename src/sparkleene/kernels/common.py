@@ -68,30 +68,17 @@ def stored_states(program: Program, moved: bool) -> Array:
 def actions(program: Program, moved: bool) -> Actions:
     """Flatten the transitions of every symbol; `moved` as for stored_states."""
     symbols, labels = len(program.labels), len(program.off) - 1
-    off = np.zeros(symbols + 1, np.int64)
-    for y in range(symbols):
-        count = 0
-        for label in range(labels):
-            if has(program.labels[y], label):
-                count += program.off[label + 1] - program.off[label]
-        off[y + 1] = off[y] + count
-    at = np.empty((4, off[symbols]), np.int64)
-    last = np.zeros(off[symbols], np.bool_)
-    k = 0
-    for y in range(symbols):
-        for label in range(labels):
-            if not has(program.labels[y], label):
-                continue
-            for d in range(program.states):
-                before = k
-                for t in range(program.off[label], program.off[label + 1]):
-                    if program.dst[t] == d:
-                        at[0, k], at[1, k], at[2, k], at[3, k] = label, program.src[t], d, program.pair[t]
-                        k += 1
-                if k > before:
-                    last[k - 1] = True
+    label = np.repeat(np.arange(labels), np.diff(program.off))
+    ordered = np.lexsort((program.dst, label))  # those of a label by where they lead
+    there = program.labels[:, None] >> label[ordered].astype(np.uint64) & np.uint64(1) != 0
+    symbol, place = np.nonzero(there)
+    t = ordered[place]
+    off = np.searchsorted(symbol, np.arange(symbols + 1)).astype(np.int64)
+    key = np.stack([symbol, label[t], program.dst[t]])
+    last = np.ones(t.size, np.bool_)
+    last[:-1] = (np.diff(key) != 0).any(axis=0)
     stored = stored_states(program, moved)
-    return Actions(off, at[0].copy(), at[1].copy(), at[2].copy(), at[3].copy(), last, stored)
+    return Actions(off, label[t], program.src[t], program.dst[t], program.pair[t], last, stored)
 
 
 @compiled

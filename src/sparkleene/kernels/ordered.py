@@ -228,16 +228,15 @@ def _stretch(
 def move_order(program: Program) -> Array:
     """List per symbol the states that move, each after the state it moves to; -1 ends a list."""
     order = np.full((len(program.labels), program.states), -1, np.int64)
-    for y in range(len(program.labels)):
+    for y in np.flatnonzero((program.keep != np.arange(program.states)).any(axis=1)).tolist():
+        keep = program.keep[y].tolist()
+        waiting = [s for s, t in enumerate(keep) if t != s]
         k = 0
-        waiting = program.keep[y] != np.arange(program.states)
-        for _ in range(program.states):
-            for s in range(program.states):
-                t = program.keep[y, s]
-                if waiting[s] and (t < 0 or not waiting[t]):
-                    waiting[s] = False
-                    order[y, k] = s
-                    k += 1
+        while waiting:
+            ready = [s for s in waiting if keep[s] not in waiting]
+            order[y, k : k + len(ready)] = ready
+            k += len(ready)
+            waiting = [s for s in waiting if s not in ready]
     return order
 
 

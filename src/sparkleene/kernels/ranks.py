@@ -77,25 +77,19 @@ def parts(predicates: Predicates) -> Parts:
 
 def roles(program: Program, pairs: int) -> Array:
     """Say per pair and symbol whether an event can be the previous one (1), the new one (2), or both (3)."""
+    label = np.repeat(np.arange(len(program.off) - 1, dtype=np.uint64), np.diff(program.off))
+    bit = np.uint64(1) << label
     into = np.zeros(program.states, np.uint64)
-    for label in range(len(program.off) - 1):
-        for t in range(program.off[label], program.off[label + 1]):
-            into[program.dst[t]] |= np.uint64(1) << np.uint64(label)
-    for _ in range(program.states):
-        for y in range(program.keep.shape[0]):
-            for s in range(program.states):
-                if program.keep[y, s] >= 0:
-                    into[program.keep[y, s]] |= into[s]
+    np.bitwise_or.at(into, program.dst, bit)
+    symbol, source = np.nonzero((program.keep != np.arange(program.states)) & (program.keep >= 0))
+    before = None
+    while before is None or not np.array_equal(before, into):
+        before = into.copy()
+        np.bitwise_or.at(into, program.keep[symbol, source], before[source])
     role = np.zeros((pairs, len(program.labels)), np.int64)
-    for label in range(len(program.off) - 1):
-        for t in range(program.off[label], program.off[label + 1]):
-            p = program.pair[t]
-            if p >= 0:
-                for y in range(len(program.labels)):
-                    if program.labels[y] & into[program.src[t]]:
-                        role[p, y] |= 1
-                    if program.labels[y] & (np.uint64(1) << np.uint64(label)):
-                        role[p, y] |= 2
+    for t in np.flatnonzero(program.pair >= 0).tolist():
+        role[program.pair[t]] |= program.labels & into[program.src[t]] != 0
+        role[program.pair[t]] |= 2 * (program.labels & bit[t] != 0)
     return role
 
 

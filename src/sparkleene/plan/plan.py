@@ -24,11 +24,21 @@ class Plan:
     bound: Bound
     machine: Machine
     pairs: tuple[Pair, ...]
+    backward: Plan | None = None  # the same read from the end of windows, where that is cheaper
 
     @cached_property
     def pair_index(self) -> dict[tuple[int, int], int]:
         """The number of the predicate pair that joins two labels."""
         return {(pair.before, pair.after): i for i, pair in enumerate(self.pairs)}
+
+    def turned(self, machine: Machine) -> Plan:
+        """Return the plan for rows that come in the opposite order, with a machine for the patterns so read."""
+        return Plan(self.bound, machine, tuple(pair.turned() for pair in self.pairs))
+
+    @property
+    def lookups(self) -> int:
+        """In how many ways events look for earlier ones."""
+        return sum(self.pair_of(source, label) >= 0 for source, label, _ in self.machine.transitions)
 
     def pair_of(self, source: int, label: int) -> int:
         """Return the predicate pair that a transition must satisfy, -1 for none."""

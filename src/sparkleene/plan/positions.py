@@ -7,7 +7,7 @@ start and the first event (leading), between the last event and the window's end
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from sparkleene.language.ast import And, Atom, Not, Or, Pattern, Repeat, Seq
 
@@ -160,3 +160,12 @@ def positions(pattern: Pattern, index: Mapping[str, int]) -> Positions:
         builder.clash,
         pattern,
     )
+
+
+def turned(p: Positions) -> Positions:
+    """Return the positions of the same pattern, without NOT, read from its end."""
+    follow: dict[int, dict[int, Guards]] = {q: {} for q in p.follow}
+    for a, after in p.follow.items():
+        for b, guards in after.items():
+            follow[b][a] = guards
+    return replace(p, first=p.last, last=p.first, follow=follow)

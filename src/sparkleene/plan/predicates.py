@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 from sparkleene.language.ast import Comparison as Operator
@@ -54,6 +54,24 @@ class Pair:
         if ordered == 1:
             return "hash of trees" if equal else "tree"
         return "hash"
+
+    def turned(self) -> Pair:
+        """Return the same for events that come in the opposite order."""
+        comparisons = tuple(
+            Comparison(_FLIP[c.op], swapped(c.right), swapped(c.left)) for c in self.comparisons
+        )
+        return Pair(self.after, self.before, comparisons, tuple(map(swapped, self.general)))
+
+
+def swapped(term: Term) -> Term:
+    """Return a term with the two events exchanged."""
+    match term:
+        case Field(side=side):
+            return replace(term, side=0 if side else 1)
+        case Call(args=args):
+            return replace(term, args=tuple(map(swapped, args)))
+        case _:
+            return term
 
 
 COMPLEXITY: dict[Algorithm, str] = {

@@ -14,9 +14,11 @@ from sparkleene.language.ast import And
 from sparkleene.language.bound import Bound, Label, Output, Term
 from sparkleene.plan.machine import MachineTooLarge, build
 from sparkleene.plan.plan import Plan
-from sparkleene.plan.positions import positions
+from sparkleene.plan.positions import positions, turned
+from sparkleene.plan.predicates import pairs
 
 MOST_LABELS = 62
+_HARD = {"divide and conquer": 2, "scan": 3}  # kernels that one query must not bring upon the others
 
 
 @dataclass(frozen=True)
@@ -61,11 +63,14 @@ def _kind(name: str, plan: Plan) -> Hashable:
     bound = plan.bound
     per_trigger = bound.window is not None and bound.window.slide is None
     typed = any(key.labels is not None for key in bound.keys)
-    if plan.pairs or per_trigger or typed or isinstance(bound.pattern, And):
+    if per_trigger or typed or isinstance(bound.pattern, And):
+        return name
+    if plan.pairs and bound.semantics != "skip-till-any-match":
         return name
     keys = frozenset(key.path for key in bound.keys)
     group = tuple(bound.keys[k].path for k in bound.group)
-    return bound.semantics, bound.window, bound.types is None, keys, group
+    hardest = max((_HARD.get(pair.algorithm(bound.semantics), 1) for pair in plan.pairs), default=0)
+    return bound.semantics, bound.window, bound.types is None, keys, group, hardest
 
 
 def _parts(plans: Mapping[str, Plan]) -> list[Part]:
@@ -85,6 +90,13 @@ def merged(plans: Mapping[str, Plan]) -> Part | None:
     labels, local, numbers = _labels(bounds)
     if len(labels) > MOST_LABELS:
         return None
+    adjacent = tuple(
+        dict.fromkeys(
+            replace(one, before=places[one.before], after=places[one.after])
+            for bound, places in zip(bounds, numbers, strict=True)
+            for one in bound.adjacent
+        )
+    )
     operands = tuple(
         positions(bound.pattern, {label.name: at for label, at in zip(bound.labels, places, strict=True)})
         for bound, places in zip(bounds, numbers, strict=True)
@@ -108,9 +120,30 @@ def merged(plans: Mapping[str, Plan]) -> Part | None:
         mark += "_"
     groups = tuple(f"{mark}{i}" for i in range(len(names[0])))
     bound = replace(
-        bounds[0], labels=labels, local=local, group_names=groups, outputs=tuple(outputs), types=types
+        bounds[0],
+        labels=labels,
+        local=local,
+        adjacent=adjacent,
+        group_names=groups,
+        outputs=tuple(outputs),
+        types=types,
     )
-    return Part(Plan(bound, machine, ()), tuple(plans), tuple(own), names, tuple(plans.values()))
+    plan = _cheaper(Plan(bound, machine, pairs(adjacent)))
+    return Part(plan, tuple(plans), tuple(own), names, tuple(plans.values()))
+
+
+def _cheaper(plan: Plan) -> Plan:
+    """Read patterns from their ends where events then look for others in fewer ways, for common suffixes."""
+    machine = plan.machine
+    if not plan.pairs or machine.forgetful:
+        return plan
+    operands = tuple(map(turned, machine.operands))
+    try:
+        other = build(operands, machine.semantics, len(plan.bound.labels), machine.negated, apart=True)
+    except MachineTooLarge:
+        return plan
+    backward = plan.turned(other)
+    return replace(plan, backward=backward) if backward.lookups < plan.lookups else plan
 
 
 def _labels(
@@ -118,25 +151,45 @@ def _labels(
 ) -> tuple[tuple[Label, ...], tuple[tuple[Term, ...], ...], list[list[int]]]:
     """Return the labels of all queries with their conditions, and for each query where its own are.
 
-    Labels are the same if type and conditions are. Those of one query stay different: its first of a kind is the
-    first of that kind everywhere, and so on.
+    Labels are the same if type and conditions are, also those on neighbours. Those of one query stay different:
+    its first of a kind is the first of that kind everywhere, and so on.
     """
     found: dict[Hashable, int] = {}
     labels: list[Label] = []
     local: list[tuple[Term, ...]] = []
     numbers: list[list[int]] = []
-    for bound in bounds:
-        seen: dict[Hashable, int] = {}
-        places = []
-        for label, conditions in zip(bound.labels, bound.local, strict=True):
-            kind = (label.type, conditions)
-            seen[kind] = seen.get(kind, -1) + 1
-            at = found.setdefault((*kind, seen[kind]), len(labels))
-            if at == len(labels):
-                labels.append(Label(f"{label.type}{at}", label.type, label.negated))
-                local.append(conditions)
+    joined: dict[tuple[int, int], frozenset[Term]] = {}  # what must hold between neighbours of two labels
+    for number, bound in enumerate(bounds):
+        between: dict[tuple[int, int], frozenset[Term]] = {}
+        for one in bound.adjacent:
+            pair = one.before, one.after
+            between[pair] = between.get(pair, frozenset()) | {one.condition}
+        kinds = _kinds_of_labels(bound, between)
+        places = [found.get(kind, -1) for kind in kinds]
+        known = [i for i, place in enumerate(places) if place >= 0]
+        if any(joined.get((places[i], places[j])) != between.get((i, j)) for i in known for j in known):
+            kinds, places = [(number, kind) for kind in kinds], [-1] * len(kinds)  # its labels stay its own
+        for i, label in enumerate(bound.labels):
+            if places[i] < 0:
+                places[i] = found[kinds[i]] = len(labels)
+                labels.append(Label(f"{label.type}{places[i]}", label.type, label.negated))
+                local.append(bound.local[i])
             elif label.negated:
-                labels[at] = replace(labels[at], negated=True)
-            places.append(at)
+                labels[places[i]] = replace(labels[places[i]], negated=True)
+        joined |= {(places[i], places[j]): terms for (i, j), terms in between.items()}
         numbers.append(places)
     return tuple(labels), tuple(local), numbers
+
+
+def _kinds_of_labels(bound: Bound, between: Mapping[tuple[int, int], frozenset[Term]]) -> list[Hashable]:
+    """Return what makes a label the same as another query's."""
+    simple = [(label.type, conditions) for label, conditions in zip(bound.labels, bound.local, strict=True)]
+    kinds: list[Hashable] = []
+    seen: dict[Hashable, int] = {}
+    for i, kind in enumerate(simple):
+        after = frozenset((simple[b], terms) for (a, b), terms in between.items() if a == i)
+        before = frozenset((simple[a], terms) for (a, b), terms in between.items() if b == i)
+        whole = (kind, after, before)
+        seen[whole] = seen.get(whole, -1) + 1
+        kinds.append((*whole, seen[whole]))
+    return kinds
