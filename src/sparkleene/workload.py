@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
+from dataclasses import replace
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Literal
 
 from sparkleene.errors import Diagnostic, QueryError
-from sparkleene.language import parse
+from sparkleene.language import parse, to_text
 from sparkleene.plan.text import count
-from sparkleene.query import Query
+from sparkleene.query import OutputMode, Query, Strategy, _is_spark
 
 if TYPE_CHECKING:
     from sparkleene.sharing.merge import Part
+    from sparkleene.spark.request import Request
 
 Sharing = Literal["auto", "always", "never"]
 
@@ -45,11 +47,30 @@ class Workload:
         plans = {name: q._plan_for(columns) for name, q in self.queries.items()}
         return parts(plans) if self.sharing == "auto" else [alone(name, plan) for name, plan in plans.items()]
 
-    def run(self, data: Any, *, threads: int | None = None) -> Any:
+    def run(
+        self,
+        data: Any,
+        *,
+        engine: Literal["local", "spark"] | None = None,
+        threads: int | None = None,
+        strategy: Strategy | None = None,
+        output_mode: OutputMode | None = None,
+    ) -> Any:
         """Evaluate all queries over a table and return one of the same kind, with a column `query`.
 
-        Columns are those of all queries; where a query has no such column, its rows are NULL there.
+        Columns are those of all queries; where a query has no such column, its rows are NULL there. `data` and the
+        options are those of `Query.run`. On Spark, queries that have keys in common share a scan and a shuffle.
         """
+        some = next(iter(self.queries.values()))
+        if output_mode is not None and not (_is_spark(data) and data.isStreaming):
+            raise _wrong("an output mode is for streams", "leave it out, or pass a streaming DataFrame")
+        if some._on_spark(data, engine):
+            from sparkleene.spark.facade import opened as on_spark
+
+            columns, ask = on_spark(data)
+            return ask["workload"](self._requests(columns, strategy, output_mode))
+        if strategy is not None:
+            raise _wrong("a strategy is for Spark", "leave it out, or pass a DataFrame of Spark")
         from sparkleene.engine.interrupts import held
         from sparkleene.engine.tables import opened, read, schema_names
         from sparkleene.engine.threads import threads_of
@@ -57,7 +78,6 @@ class Workload:
 
         data = opened(data)
         names = schema_names(data)
-        some = next(iter(self.queries.values()))
         some._check_type(names)
         made = self._parts_for(tuple(names))
         needed = sorted({column for part in made for column in some._needed(part.plan, names)})
@@ -67,6 +87,27 @@ class Workload:
             given = [(part, some._options()) for part in made]
             found = dict(results(given, table, threads_of(threads), sources))
         return back(union({name: found[name] for name in self.queries}))
+
+    def _requests(
+        self, names: Collection[str], strategy: str | None = None, output_mode: str | None = None
+    ) -> list[Request]:
+        """Return what Spark is asked of data with these columns, a request for each part."""
+        from sparkleene.spark.request import Request
+
+        queries: dict[str, Request] = {}
+        for number, (name, q) in enumerate(self.queries.items()):
+            q._check_type(names)
+            made = q._plan_for(tuple(names))
+            options, needed = replace(q._options(), numbered=False), tuple(q._needed(made, names))
+            how = (strategy, output_mode, to_text(q._tree), q._tree.name)
+            queries[name] = Request(made, options, needed, q.text, name, *how, number=number)
+        requests = []
+        for part in self._parts_for(tuple(names)):
+            alone = tuple(queries[name] for name in part.names)
+            needed = tuple(sorted({column for one in alone for column in one.needed}))
+            first = replace(alone[0], plan=part.plan, needed=needed, shares=self.sharing == "auto")
+            requests.append(replace(first, part=part, alone=alone))
+        return requests
 
     def explain(self) -> str:
         """Say which queries are evaluated together, and what they share."""

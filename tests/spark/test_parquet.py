@@ -58,7 +58,7 @@ def kept(path, bound, type_column="kind", **options):
     """Return the row groups that are left, as pairs of file name and number."""
     files = discover(path)
     columns = (needs(bound) | {"t", type_column}) & set(files.schema.names)
-    source = choose(files, columns, "t", bound=bound, type_column=type_column, **options)
+    source = choose(files, columns, "t", bounds=[bound], type_column=type_column, **options)
     return [(os.path.basename(p.path), n) for p in source.pieces for n in p.row_groups]
 
 

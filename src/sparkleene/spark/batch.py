@@ -6,52 +6,73 @@ error can show a value.
 
 from __future__ import annotations
 
+import operator
+from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import replace
-from typing import Any
 
 import pyarrow as pa
 from pyspark.errors import PySparkException
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
-from sparkleene.engine.lower import MASK, TYPES, Lowered, bare, lower, needs_types
+from sparkleene.engine.lower import Lowered, bare, needs_types
 from sparkleene.engine.schema import check
 from sparkleene.errors import DataError
-from sparkleene.language.bound import Field
+from sparkleene.language.bound import Field, Term
 from sparkleene.spark import sql, tasks
-from sparkleene.spark.request import Request, col, partitions, quoted, zone
-from sparkleene.spark.results import finished, job_of, raised
+from sparkleene.spark.request import Request, col, lower_together, partitions, quoted, zone
+from sparkleene.spark.results import decided, finished, raised, schema_of
 from sparkleene.spark.strategy import Choice, choose_strategy
-from sparkleene.spark.types import empty, returned, to_arrow
+from sparkleene.spark.types import empty, to_arrow
+from sparkleene.spark.values import joined
 
 
 def run(request: Request, frame: DataFrame) -> DataFrame:
     """Return the result of a query over a DataFrame, as one that is not evaluated yet."""
-    schema = checked(request, frame)
-    low, rows, choice = planned(request, frame)
-    job = job_of(request, low, schema)
-    keys = [low.plan.bound.keys[k].path[0] for k in low.plan.together]
+    return evaluated([request], frame, checked(request, frame), chosen(request, frame).strategy)
+
+
+def evaluated(requests: Sequence[Request], frame: DataFrame, schema: pa.Schema, strategy: str) -> DataFrame:
+    """Return the results of plans in one job: one scan, and one shuffle by the keys that they have in common."""
+    lows, rows = lowered_together(requests, frame)
+    (job,), whole = decided([(requests, lows)], schema)
     ways = {"shuffle": _shuffled, "sort": _sorted, "combine": _combined}
-    return finished(request, low, job, ways[choice.strategy](request, job, rows, keys), schema)
+    return finished(requests[0], job, ways[strategy](requests[0], job, rows), schema, whole)
 
 
 def planned(request: Request, frame: DataFrame) -> tuple[Lowered, DataFrame, Choice]:
     """Lower the query and choose a strategy."""
-    low, rows = lowered(request, frame)
-    return low, rows, choose_strategy(low.plan, flat(rows), low.options, request.strategy, request.place)
+    return *lowered(request, frame), chosen(request, frame)
+
+
+def chosen(request: Request, frame: DataFrame) -> Choice:
+    """Choose a strategy."""
+    schema = empty(frame.schema, request.needed).schema
+    return choose_strategy(request.plan, schema, request.options, request.strategy, request.place)
 
 
 def lowered(request: Request, frame: DataFrame) -> tuple[Lowered, DataFrame]:
     """Lower the query as far as SQL can say exactly what it means, and select its columns."""
-    place, here = request.place, zone(frame.sparkSession)
+    (low,), rows = lowered_together([request], frame)
+    return low, rows
 
-    def ready(term: Any) -> bool:
-        return sql.value(term, frame.schema, place, here) is not None
 
-    masks = _masks(request, frame)
-    low = lower(request.plan, request.options, ready, bool(masks))
-    return low, project(request, low, frame, masks)
+def lowered_together(requests: Sequence[Request], frame: DataFrame) -> tuple[list[Lowered], DataFrame]:
+    """Lower plans onto the same rows."""
+    here = zone(frame.sparkSession)
+
+    def ready(term: Term) -> bool:
+        return sql.value(term, frame.schema, zone=here) is not None
+
+    masks = [_masks(request, frame) for request in requests]
+    lows = lower_together(requests, ready, [bool(some) for some in masks])
+    columns = {
+        name: mask
+        for low, some in zip(lows, masks, strict=True)
+        for name, mask in zip(low.options.masks, some, strict=True)
+    }
+    return lows, project(requests, lows, frame, columns)
 
 
 def flat(rows: DataFrame) -> pa.Schema:
@@ -61,6 +82,11 @@ def flat(rows: DataFrame) -> pa.Schema:
 
 def checked(request: Request, frame: DataFrame) -> pa.Schema:
     """Return the result's schema, or raise an error that shows a value of the column that does not fit."""
+    return schema_of([request], lambda one: fits(one, frame))
+
+
+def fits(request: Request, frame: DataFrame) -> pa.Schema:
+    """Return the columns of a query's result, or raise."""
     request.look_up(frame.columns)
     given = (
         request.plan,
@@ -70,39 +96,52 @@ def checked(request: Request, frame: DataFrame) -> pa.Schema:
         request.filename,
     )
     try:
-        found = check(*given)
+        return check(*given)
     except DataError as error:
         if error.diagnostics[0].code == "wrong-type":
             some = frame.select([sql.column((name,)).alias(name) for name in request.needed])
             with suppress(PySparkException):  # of columns that Arrow has no type for
                 check(request.plan, some.limit(100).toArrow(), *given[2:])
         raise
-    request.refuse([*request.needed, *found.names])
-    types = [(field.name, returned(field.name, field.type, request.place)) for field in found]
-    return pa.schema(types)
 
 
-def _masks(request: Request, frame: DataFrame) -> dict[str, Column]:
+def _masks(request: Request, frame: DataFrame) -> list[Column]:
     """Return the columns of label masks, none where SQL cannot say what they are."""
     bound, type = request.plan.bound, request.options.type
     place, here = request.place, zone(frame.sparkSession)
-    found = {MASK: sql.masks(bound, frame.schema, type, True, place, here)}
+    found = [sql.masks(bound, frame.schema, type, True, place, here)]
     if needs_types(request.plan):
-        found[TYPES] = sql.masks(bound, frame.schema, type, False, place, here)
-    sure = {name: mask for name, mask in found.items() if mask is not None}
-    return sure if len(sure) == len(found) else {}
+        found.append(sql.masks(bound, frame.schema, type, False, place, here))
+    sure = [mask for mask in found if mask is not None]
+    return sure if len(sure) == len(found) else []
 
 
 def relevant(request: Request, frame: DataFrame) -> DataFrame:
     """Leave out rows that surely have no part in a query, by conditions that reach the files."""
-    plan, options = request.plan, request.options
-    bound = bare(plan.bound) if needs_types(plan) else plan.bound
-    if not plan.every_row:
-        wanted = sql.superset(bound, frame.schema, options.type, request.place, zone(frame.sparkSession))
-        frame = frame if wanted is None else _where(request, frame, wanted)
-    for k in plan.universal:
-        frame = _where(request, frame, sql.column(plan.bound.keys[k].path).isNotNull())
+    return _relevant([request], frame)
+
+
+def _relevant(requests: Sequence[Request], frame: DataFrame) -> DataFrame:
+    """Leave out rows that surely have no part in any of several plans."""
+    wanted = [_superset(request, frame) for request in requests]
+    some = [each for each in wanted if each is not None]
+    if len(some) == len(wanted):
+        frame = _where(requests[0], frame, joined(operator.or_, some))
+    keys = [{plan.bound.keys[k].path: None for k in plan.universal} for plan in (r.plan for r in requests)]
+    for path in keys[0]:
+        if all(path in other for other in keys):
+            frame = _where(requests[0], frame, sql.column(path).isNotNull())
     return frame
+
+
+def _superset(request: Request, frame: DataFrame) -> Column | None:
+    """Return a condition that all rows of a plan fulfil, None if there is none."""
+    plan = request.plan
+    if plan.every_row:
+        return None
+    bound = bare(plan.bound) if needs_types(plan) else plan.bound
+    here = zone(frame.sparkSession)
+    return sql.superset(bound, frame.schema, request.options.type, request.place, here)
 
 
 def _where(request: Request, frame: DataFrame, condition: Column) -> DataFrame:
@@ -116,46 +155,53 @@ def _where(request: Request, frame: DataFrame, condition: Column) -> DataFrame:
     )
 
 
-def project(request: Request, low: Lowered, frame: DataFrame, masks: dict[str, Column]) -> DataFrame:
-    """Select what tasks are given: the needed rows, in the columns of the lowered plan."""
-    place, here = request.place, zone(frame.sparkSession)
-    frame = relevant(request, frame)
+def project(
+    requests: Sequence[Request], lows: Sequence[Lowered], frame: DataFrame, masks: dict[str, Column]
+) -> DataFrame:
+    """Select what tasks are given: the needed rows, in the columns of the lowered plans."""
+    here = zone(frame.sparkSession)
+    frame = _relevant(requests, frame)
     columns = []
-    for name, term in low.columns:
+    for name, term in lows[0].columns:
         if isinstance(term, Field):
             # an alias for each column would double what Spark infers from a filter over all of them
             found = sql.column(term.path)
             columns.append(found if term.path == (name,) else found.alias(name))
         else:
-            value = sql.value(term, frame.schema, place, here)
+            value = sql.value(term, frame.schema, requests[0].place, here)
             assert value is not None
             columns.append(value[0].alias(name))
     rows = frame.select(*columns, *(mask.alias(name) for name, mask in masks.items()))
-    if masks and not low.plan.every_row:
-        named = replace(request, options=low.options)
-        rows = _where(named, rows, col(low.options.masks[-1]) != 0)
+    if all(low.options.masks and not low.plan.every_row for low in lows):
+        named = replace(requests[0], options=lows[0].options)
+        labelled = [col(low.options.masks[-1]) != 0 for low in lows]
+        rows = _where(named, rows, joined(operator.or_, labelled))
     return rows
 
 
-def _shuffled(request: Request, job: tasks.Job, rows: DataFrame, keys: list[str]) -> DataFrame:
+def _shuffled(request: Request, job: tasks.Work, rows: DataFrame) -> DataFrame:
     """Bring the rows of each sub-stream together and evaluate them."""
-    moved = rows.repartition(*(_hashed(rows, key) for key in keys)) if keys else rows.repartition(1)
+    hashed = [_hashed(rows, key) for key in job.keys]
+    moved = rows.repartition(*hashed) if hashed else rows.repartition(1)
     return raised(request.mapped(moved, tasks.Evaluate(job), job.schema))
 
 
-def _sorted(request: Request, job: tasks.Job, rows: DataFrame, keys: list[str]) -> DataFrame:
+def _sorted(request: Request, job: tasks.Work, rows: DataFrame) -> DataFrame:
     """Let Spark sort the rows of each task, on disk if need be, and evaluate them as they come."""
     from sparkleene.spark.sorting import Sorted
 
-    hashed = [_hashed(rows, key) for key in keys]
-    moved = rows.repartition(*hashed) if keys else rows.repartition(1)
-    order = [job.options.time, *([] if job.options.tiebreak is None else [job.options.tiebreak])]
+    hashed = [_hashed(rows, key) for key in job.keys]
+    moved = rows.repartition(*hashed) if hashed else rows.repartition(1)
+    options = job.each[0].options
+    order = [options.time, *([] if options.tiebreak is None else [options.tiebreak])]
     ordered = moved.sortWithinPartitions(*hashed, *map(col, order))
     return raised(request.mapped(ordered, Sorted(job), job.schema))
 
 
-def _combined(request: Request, job: tasks.Job, rows: DataFrame, keys: list[str]) -> DataFrame:
+def _combined(request: Request, job: tasks.Work, rows: DataFrame) -> DataFrame:
     """Turn stretches into matrices before the shuffle; where they overlap, go back to the rows."""
+    assert isinstance(job, tasks.Job)
+    keys = job.keys
     count = partitions(rows.sparkSession) if keys else 1
     packed = request.mapped(rows, tasks.Pack(job, True, count), tasks.PACKS)
     moved = packed.repartition(col(tasks.BUCKET)) if keys else packed.repartition(1)
@@ -172,7 +218,7 @@ def _combined(request: Request, job: tasks.Job, rows: DataFrame, keys: list[str]
         same = [again[quoted(tasks.AGAIN)]]
     left = rows.join(again, on=same, how="left_semi")
     done = composed.where(col(tasks.AGAIN).isNull()).select([col(name) for name in job.schema.names])
-    return done.unionByName(_shuffled(request, job, left, keys))
+    return done.unionByName(_shuffled(request, job, left))
 
 
 def _hashed(rows: DataFrame, key: str) -> Column:

@@ -2,25 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
 
 from sparkleene.engine.fields import kind
-from sparkleene.engine.lower import Lowered, lower, lowered
+from sparkleene.engine.lower import Lowered, lowered
 from sparkleene.engine.options import Options
 from sparkleene.engine.schema import check
 from sparkleene.errors import DataError, SparkleeneError
 from sparkleene.plan.plan import Plan
 from sparkleene.spark import tasks
 from sparkleene.spark.parquet import Files, Piece, Source, choose, read
-from sparkleene.spark.request import Request, col, partitions
-from sparkleene.spark.results import finished, job_of, raised
-from sparkleene.spark.strategy import Choice, choose_strategy, in_order
-from sparkleene.spark.types import returned
+from sparkleene.spark.request import Request, col, lower_together, partitions
+from sparkleene.spark.results import decided, finished, raised, schema_of
+from sparkleene.spark.strategy import Choice, choose_strategy, families, in_order
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -28,60 +27,84 @@ if TYPE_CHECKING:
 
 def run(request: Request, files: Files, spark: SparkSession) -> DataFrame:
     """Return the result of a query over files, as a DataFrame that is not evaluated yet."""
-    schema = checked(request, files)
-    low, source, choice = planned(request, files, spark)
-    job = job_of(request, low, schema)
-    keys = low.plan.together
-    pack = tasks.Pack(job, choice.strategy == "combine", partitions(spark) if keys else 1)
-    pieces = _shared(source.pieces, 4 * partitions(spark))
-    task = ReadAndPack(pack, request.plan, request.options, low, source.schema, pieces)
+    return evaluated([request], files, spark, checked(request, files))
+
+
+def evaluated(requests: Sequence[Request], files: Files, spark: SparkSession, schema: pa.Schema) -> DataFrame:
+    """Return the results of plans that read files once: each family of them packs rows for itself."""
+    source = chosen(requests, files, spark)
+    groups = families(requests, [_choice(request, source).strategy for request in requests])
+    lows = [lower_together(family, lambda term: True, [True] * len(family)) for _, family in groups]
+    jobs, whole = decided([(family, some) for (_, family), some in zip(groups, lows, strict=True)], schema)
+    count = partitions(spark)
+    packings = []
+    for number, ((strategy, family), some, job) in enumerate(zip(groups, lows, jobs, strict=True)):
+        pack = tasks.Pack(job, strategy == "combine", count if job.keys else 1, number * count)
+        plans = tuple((request.plan, low) for request, low in zip(family, some, strict=True))
+        queries = [one for request in family for one in request.queries]
+        packings.append(Packing(pack, plans, tuple((one.plan, one.source, one.filename) for one in queries)))
+    pieces = _shared(source.pieces, 4 * count)
+    task = ReadAndPack(tuple(packings), requests[0].options, source.schema, pieces)
     number = max(1, len(pieces))
-    packed = request.mapped(spark.range(number, numPartitions=number), task, tasks.PACKS)
-    moved = packed.repartition(col(tasks.BUCKET)) if keys else packed.repartition(1)
-    composed = raised(request.mapped(moved, tasks.Compose(job, certain=True), job.schema))
-    return finished(request, low, job, composed, schema)
+    packed = requests[0].mapped(spark.range(number, numPartitions=number), task, tasks.PACKS)
+    spread = len(jobs) > 1 or jobs[0].keys
+    moved = packed.repartition(col(tasks.BUCKET)) if spread else packed.repartition(1)
+    compose = tasks.ComposeEach(tuple(tasks.Compose(job, certain=True) for job in jobs), count)
+    composed = raised(requests[0].mapped(moved, compose, jobs[0].schema))
+    together = tasks.Jobs(tuple(one for job in jobs for one in job.each))
+    return finished(requests[0], together, composed, schema, whole)
 
 
 def planned(request: Request, files: Files, spark: SparkSession) -> tuple[Lowered, Source, Choice]:
     """Lower the query, find the row groups that it needs, and choose a strategy."""
-    plan, options = request.plan, request.options
-    if request.strategy == "sort":
-        message = "files read by path are not sorted by Spark"
-        help = 'read them as a DataFrame: q.run(spark.read.parquet("..."), strategy="sort")'
-        raise request.place.mistake("bad-option", message, help=help)
-    low = lower(plan, options, lambda term: True, True)
-    text = [key.path[0] for key in plan.bound.keys if len(key.path) == 1]
+    source = chosen([request], files, spark)
+    (low,) = lower_together([request], lambda term: True, [True])
+    return low, source, _choice(request, source)
+
+
+def chosen(requests: Sequence[Request], files: Files, spark: SparkSession) -> Source:
+    """Return the row groups that some query needs."""
+    options, plans = requests[0].options, [request.plan for request in requests]
+    text = [key.path[0] for plan in plans for key in plan.bound.keys if len(key.path) == 1]
     text += [] if options.type is None else [options.type]
-    source = choose(
+    return choose(
         files,
-        request.needed,
+        sorted({name for request in requests for name in request.needed}),
         options.time,
-        bound=plan.bound,
+        bounds=[plan.bound for plan in plans],
         type_column=options.type,
         dictionary=[name for name in dict.fromkeys(text) if kind(files.schema.field(name).type) == "text"],
         parallelism=partitions(spark),
     )
-    given = (plan, low, source.schema.empty_table(), options, 1, request.source, request.filename)
-    flat = lowered(*given).schema
-    ordered = in_order(source.spans)
-    return low, source, choose_strategy(low.plan, flat, low.options, request.strategy, request.place, ordered)
+
+
+def _choice(request: Request, source: Source) -> Choice:
+    """Choose a strategy."""
+    if request.strategy == "sort":
+        message = "files read by path are not sorted by Spark"
+        help = 'read them as a DataFrame: q.run(spark.read.parquet("..."), strategy="sort")'
+        raise request.place.mistake("bad-option", message, help=help)
+    given = (request.plan, source.schema, request.options, request.strategy, request.place)
+    return choose_strategy(*given, in_order(source.spans))
 
 
 def checked(request: Request, files: Files) -> pa.Schema:
     """Return the result's schema, or raise an error that shows a value of the column that does not fit."""
+    return schema_of([request], lambda one: fits(one, files))
+
+
+def fits(request: Request, files: Files) -> pa.Schema:
+    """Return the columns of a query's result, or raise."""
     request.look_up(files.schema.names)
     empty = pa.schema([files.schema.field(name) for name in request.needed]).empty_table()
     rest = (request.options, request.source, request.filename)
     try:
-        found = check(request.plan, empty, *rest)
+        return check(request.plan, empty, *rest)
     except DataError:
         source = choose(files, request.needed, request.options.time)
         for piece in source.pieces[:1]:
             check(request.plan, read(piece, source.schema).slice(0, 100), *rest)
         raise
-    request.refuse([*request.needed, *found.names])
-    types = [(field.name, returned(field.name, field.type, request.place)) for field in found]
-    return pa.schema(types)
 
 
 def _shared(pieces: tuple[Piece, ...], most: int) -> tuple[tuple[Piece, ...], ...]:
@@ -97,28 +120,42 @@ def _shared(pieces: tuple[Piece, ...], most: int) -> tuple[tuple[Piece, ...], ..
 
 
 @dataclass(frozen=True)
+class Packing:
+    """How plans that read one table get it, and what is packed of it."""
+
+    pack: tasks.Pack
+    plans: tuple[tuple[Plan, Lowered], ...]
+    queries: tuple[tuple[Plan, str, str], ...]  # one by one, with their texts
+
+    def packed(self, table: pa.Table, options: Options) -> pa.RecordBatch:
+        """Make the columns of the lowered plans from a table, and pack them."""
+        job = self.pack.job.each[0]
+        columns: dict[str, Any] = {}
+        with tasks.blamed(self.queries, table, options):
+            for plan, low in self.plans:
+                wanted = low if not columns else replace(low, columns=())
+                found = lowered(plan, wanted, table, options, tasks.cores(), job.source, job.filename)
+                columns |= zip(found.column_names, found.columns, strict=True)
+        return self.pack.packed(pa.table(columns))
+
+
+@dataclass(frozen=True)
 class ReadAndPack:
     """From the numbers of tasks to packed tables of what they read."""
 
-    pack: tasks.Pack
-    plan: Plan
+    packings: tuple[Packing, ...]
     options: Options
-    low: Lowered
     schema: pa.Schema
     pieces: tuple[tuple[Piece, ...], ...]
 
     def __call__(self, batches: tasks.Batches) -> Iterator[pa.RecordBatch]:
         """Read and pack the pieces of each task."""
-        job = self.pack.job
         try:
             for batch in batches:
                 for number in batch.column(0).to_pylist():
                     for piece in self.pieces[number] if self.pieces else ():
-                        yield self.pack.packed(self.made(read(piece, self.schema), job.source, job.filename))
+                        table = read(piece, self.schema)
+                        for packing in self.packings:
+                            yield packing.packed(table, self.options)
         except SparkleeneError as error:
             yield tasks.packs({0: [None]}, error.render())
-
-    def made(self, table: pa.Table, source: str, filename: str) -> pa.Table:
-        """Return the columns of the lowered plan."""
-        cores = tasks.cores()
-        return lowered(self.plan, self.low, table, self.options, cores, source, filename)

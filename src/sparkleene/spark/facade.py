@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from sparkleene.engine.lower import Lowered
 from sparkleene.engine.partial import adds_up
-from sparkleene.spark import batch, by_path
+from sparkleene.spark import batch, by_path, workload
 from sparkleene.spark.parquet import discover
 from sparkleene.spark.request import Request, zone
 from sparkleene.spark.results import one_place
@@ -22,7 +22,8 @@ Ask = Callable[..., Any]
 def opened(data: Any) -> tuple[list[str], dict[str, Ask]]:
     """Return the names of the data's columns, and what can be asked of it: functions of a request.
 
-    `data` is a DataFrame, or the path of Parquet files, or several.
+    A workload is asked with several requests, one for each part. `data` is a DataFrame, or the path of Parquet
+    files, or several.
     """
     if isinstance(data, str | os.PathLike | list | tuple):
         return _paths(data)
@@ -38,6 +39,7 @@ def opened(data: Any) -> tuple[list[str], dict[str, Ask]]:
 
     return list(data.columns), {
         "run": lambda request: batch.run(request, data),
+        "workload": lambda requests: workload.run(requests, data),
         "explain": explain,
         "trends": some,
     }
@@ -47,12 +49,18 @@ def _stream(data: Any) -> tuple[list[str], dict[str, Ask]]:
     """Open a streaming DataFrame."""
     from sparkleene.spark import streaming
 
+    def several(requests: Sequence[Request]) -> Any:
+        from sparkleene.spark import workload_stream
+
+        return workload_stream.run(requests, data)
+
     def no_trends(request: Request, limit: int | None) -> Any:
         help = "ask for those of a batch: write the stream to a table, or read its source with spark.read"
         raise request.place.mistake("unsupported-stream", "the trends of a stream are not listed", help=help)
 
     return list(data.columns), {
         "run": lambda request: streaming.run(request, data),
+        "workload": several,
         "explain": lambda request: [*streaming.explained(request, data)],
         "trends": no_trends,
     }
@@ -77,6 +85,7 @@ def _paths(data: Any) -> tuple[list[str], dict[str, Ask]]:
 
     return files.schema.names, {
         "run": lambda request: by_path.run(request, files, spark),
+        "workload": lambda requests: workload.run_files(requests, files, spark),
         "explain": explain,
         "trends": some,
     }

@@ -76,12 +76,12 @@ def choose(
     columns: Collection[str],
     time: str,
     *,
-    bound: Bound | None = None,
+    bounds: Sequence[Bound] = (),
     type_column: str | None = None,
     dictionary: Collection[str] = (),
     parallelism: int = 1,
 ) -> Source:
-    """Return the row groups that can matter to a query, in at least `parallelism` pieces where they suffice.
+    """Return the row groups that can matter to some query, in at least `parallelism` pieces where they suffice.
 
     Text columns named in `dictionary`, and text in folders' names, are read dictionary-encoded. Timestamps in
     the column `time` are read in microseconds.
@@ -93,10 +93,10 @@ def choose(
         for number in range(footer.data.num_row_groups)
         if footer.data.row_group(number).num_rows
     ]
-    if bound is not None:
+    if bounds:
         before = groups
         ends = cache(lambda path: _ends(files, schema, before, path))
-        kept = can_matter(bound, type_column, len(groups), ends)
+        kept = np.logical_or.reduce([can_matter(bound, type_column, len(groups), ends) for bound in bounds])
         groups = [groups[i] for i in np.flatnonzero(kept)]
     rows = [footer.data.row_group(number).num_rows for footer, number in groups]
     sizes = [_size(group, schema.names) for group in groups]

@@ -3,17 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from sparkleene.engine.fields import Place, missing_column
+from sparkleene.engine.lower import Lowered, lower
 from sparkleene.engine.options import Options
+from sparkleene.language.bound import Path, Term
 from sparkleene.plan.plan import Plan
-from sparkleene.spark.types import schema_to_spark
+from sparkleene.spark.types import returned, schema_to_spark
+
+if TYPE_CHECKING:
+    from sparkleene.sharing.merge import Part
 
 OWN = "sparkleene "
 """What the names of columns begin with that are no user's."""
@@ -21,7 +26,10 @@ OWN = "sparkleene "
 
 @dataclass(frozen=True)
 class Request:
-    """A planned query, the columns that it needs, and how it was asked."""
+    """A planned query, the columns that it needs, and how it was asked.
+
+    A part of a workload is asked for as one query is, by its one plan and the text of its first query.
+    """
 
     plan: Plan
     options: Options
@@ -33,11 +41,25 @@ class Request:
     canonical: str = ""  # the text, however it was written
     name: str | None = None
     wrap: Callable[[Any], Any] = lambda task: task  # what benchmarks put around tasks to time them
+    part: Part | None = None  # of a workload
+    alone: tuple[Request, ...] = ()  # the part's queries by themselves, whose filenames are their names
+    number: int = 0  # the place of a query in its workload
+    shares: bool = True  # whether parts of the workload may be evaluated in one job
 
     @property
     def place(self) -> Place:
         """The query text that errors point into."""
         return Place(self.source, self.filename)
+
+    @property
+    def queries(self) -> tuple[Request, ...]:
+        """The queries that are asked for, one by one."""
+        return self.alone or (self,)
+
+    @property
+    def keys(self) -> tuple[Path, ...]:
+        """The attributes by which rows can be spread."""
+        return tuple(self.plan.bound.keys[k].path for k in self.plan.together)
 
     def mapped(self, rows: DataFrame, task: Any, schema: pa.Schema) -> DataFrame:
         """Run a task over the partitions of a DataFrame.
@@ -61,6 +83,24 @@ class Request:
             if name.lower().startswith(OWN):
                 message = f"names that begin with '{OWN}' are used inside, and a column is called '{name}'"
                 raise self.place.error("unsupported-data", message, help="rename the column")
+
+    def to_spark(self, found: pa.Schema) -> pa.Schema:
+        """Return the result's schema in the types that Spark holds it in, or raise where it cannot."""
+        self.refuse([*self.needed, *found.names])
+        return pa.schema([(field.name, returned(field.name, field.type, self.place)) for field in found])
+
+
+def lower_together(
+    requests: Sequence[Request], ready: Callable[[Term], bool], masks: Sequence[bool]
+) -> list[Lowered]:
+    """Lower plans onto one table; `masks` tells of each whether its labels can be found beforehand."""
+    found: dict[str, Term] = {}
+    lows = []
+    for number, (request, labelled) in enumerate(zip(requests, masks, strict=True)):
+        given = (request.options, ready, labelled, found, number)
+        alone = tuple(lower(one.plan, *given).plan for one in request.alone)
+        lows.append(replace(lower(request.plan, *given), alone=alone))
+    return [replace(low, columns=tuple(found.items())) for low in lows]
 
 
 @dataclass(frozen=True)

@@ -2,32 +2,111 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+
 import pyarrow as pa
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from sparkleene.engine.lower import Lowered
 from sparkleene.engine.partial import SUMS, adds_up
+from sparkleene.plan.plan import Plan
+from sparkleene.sharing.run import united
 from sparkleene.spark import tasks
 from sparkleene.spark.request import Request, col
 
 
+def schema_of(requests: Sequence[Request], check: Callable[[Request], pa.Schema]) -> pa.Schema:
+    """Return the columns of a result in the types that Spark holds; `check` gives those of one query."""
+    if requests[0].part is None:
+        return requests[0].to_spark(check(requests[0]))
+    queries = sorted((one for request in requests for one in request.queries), key=lambda one: one.number)
+    found = {one.filename: check(one) for one in queries}
+    types = {field.name: field for one in queries for field in one.to_spark(found[one.filename])}
+    return pa.schema([types.get(field.name, field) for field in united(found)])
+
+
 def job_of(request: Request, low: Lowered, schema: pa.Schema, parts: bool | None = None) -> tasks.Job:
     """Return what tasks need to know; `parts` tells whether they send parts of results, None to decide it here."""
-    bound = low.plan.bound
     if parts is None:
-        parts = not one_place(low) and not adds_up(low.plan, low.options.numbers)
+        parts = not one_place(low) and not _spark_adds_up([low])
+    return _job(request, low, sent([low], schema, parts), parts)
+
+
+def jobs_of(
+    requests: Sequence[Request], lows: Sequence[Lowered], columns: pa.Schema, parts: bool
+) -> tasks.Work:
+    """Return what tasks need to know of plans over one table."""
+    jobs = [_job(request, low, columns, parts) for request, low in zip(requests, lows, strict=True)]
+    return jobs[0] if len(jobs) == 1 else tasks.Jobs(tuple(jobs), _common(lows))
+
+
+Family = tuple[Sequence[Request], Sequence[Lowered]]
+"""Plans over one table."""
+
+
+def decided(families: Sequence[Family], schema: pa.Schema) -> tuple[list[tasks.Work], bool]:
+    """Return the jobs of families, and whether all groups come whole to one task.
+
+    Where some do not, parts of all results are added up, so that nothing is evaluated twice.
+    """
+    lows = [low for _, some in families for low in some]
+    whole = all(one_place(low, _common(some)) for _, some in families for low in some)
+    parts = not whole and not _spark_adds_up(lows)
+    columns = sent(lows, schema, parts)
+    return [jobs_of(*family, columns, parts) for family in families], whole
+
+
+def _job(request: Request, low: Lowered, columns: pa.Schema, parts: bool) -> tasks.Job:
+    part = None if request.part is None else replace(request.part, plan=low.plan, alone=low.alone)
+    sources = tuple((one.source, one.filename) for one in request.alone)
+    return tasks.Job(low.plan, low.options, columns, parts, request.source, request.filename, part, sources)
+
+
+def sent(lows: Sequence[Lowered], schema: pa.Schema, parts: bool) -> pa.Schema:
+    """Return the columns in which tasks send results, or parts of them."""
     fields = list(schema)
     if parts:
-        lost = {output.name for output in bound.outputs if output.function not in ("min", "max")}
+        uses = _uses(lows)
+        lost = {name for name, use in uses.items() if not use & {"", "min", "max"}}
         fields = [field for field in schema if field.name not in lost] + [pa.field(SUMS, pa.binary())]
-    columns = pa.schema([*fields, pa.field(tasks.ERROR, pa.string())])
-    return tasks.Job(low.plan, low.options, columns, parts, request.source, request.filename)
+    return pa.schema([*fields, pa.field(tasks.ERROR, pa.string())])
 
 
-def one_place(low: Lowered) -> bool:
-    """Tell whether all sub-streams of a group come to one task."""
-    return set(low.plan.together) <= set(low.plan.bound.group)
+def _common(lows: Sequence[Lowered]) -> tuple[str, ...]:
+    """Return the columns by which the rows of all plans can be spread."""
+    keys = [[low.plan.bound.keys[k].path[0] for k in low.plan.together] for low in lows]
+    return tuple(key for key in keys[0] if all(key in other for other in keys))
+
+
+def one_place(low: Lowered, keys: Sequence[str] | None = None) -> bool:
+    """Tell whether all sub-streams of a group come to one task, where rows are spread by some of the keys."""
+    bound = low.plan.bound
+    spread = {bound.keys[k].path[0] for k in low.plan.together} if keys is None else {*keys}
+    return spread <= {bound.keys[k].path[0] for k in bound.group}
+
+
+def _spark_adds_up(lows: Sequence[Lowered]) -> bool:
+    """Tell whether Spark can add up finished results: where a column has one meaning in all queries."""
+    alike = all(len(use) == 1 for use in _uses(lows).values())
+    return alike and all(adds_up(plan, low.options.numbers) for low in lows for plan in _plans(low))
+
+
+def _plans(low: Lowered) -> tuple[Plan, ...]:
+    return low.alone or (low.plan,)
+
+
+def _uses(lows: Sequence[Lowered]) -> dict[str, set[str]]:
+    """Return what the columns are in the queries: the functions of aggregates, nothing for groups and windows."""
+    found: dict[str, set[str]] = {}
+    for bound in (plan.bound for low in lows for plan in _plans(low)):
+        window = () if bound.window is None else ("window_start", "window_end")
+        for name in (*window, *bound.group_names):
+            found.setdefault(name, set()).add("")
+        for output in bound.outputs:
+            found.setdefault(output.name, set()).add(output.function)
+    return found
 
 
 def raised(results: DataFrame) -> DataFrame:
@@ -37,17 +116,17 @@ def raised(results: DataFrame) -> DataFrame:
 
 
 def finished(
-    request: Request, low: Lowered, job: tasks.Job, results: DataFrame, schema: pa.Schema
+    request: Request, job: tasks.Work, results: DataFrame, schema: pa.Schema, whole: bool
 ) -> DataFrame:
-    """Combine the parts of each group and window, where there are several.
+    """Combine the parts of each group and window, unless they come whole.
 
     Counts, minima and maxima are combined by Spark itself. Sums beyond the range of doubles and integers of any
     length are types that Spark does not have, so tasks add up those.
     """
     columns = [col(name) for name in schema.names]
-    if one_place(low):
+    if whole:
         return results.select(columns)
-    outputs = {output.name: output for output in job.plan.bound.outputs}
+    outputs = {output.name: output for plan in job.plans for output in plan.bound.outputs}
     names = [col(name) for name in schema.names if name not in outputs]
     if job.partial:
         moved = results.repartition(*names) if names else results.repartition(1)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import pyarrow as pa
 
-from sparkleene.spark.tasks import Batches, Job, cores, guarded
+from sparkleene.spark.tasks import Batches, Work, cores, guarded
 
 ROWS = 1 << 22  # rows that are evaluated together; see `engine.carry` for what they cost
 
@@ -16,7 +16,7 @@ ROWS = 1 << 22  # rows that are evaluated together; see `engine.carry` for what 
 class Sorted:
     """From rows sorted by the keys they were shuffled by, then by time, to results."""
 
-    job: Job
+    job: Work
     rows: int = ROWS
 
     def __call__(self, batches: Batches) -> Iterator[pa.RecordBatch]:
@@ -27,10 +27,26 @@ class Sorted:
         """Yield results as soon as their rows have come."""
         from sparkleene.engine.carry import Carry
 
-        job = self.job
-        carry = Carry(job.plan, job.options, cores(), job.source, job.filename, self.rows)
+        carries = [
+            (
+                job,
+                Carry(
+                    job.plan,
+                    job.options,
+                    cores(),
+                    job.source,
+                    job.filename,
+                    max(1, self.rows // len(self.job.each)),
+                ),
+            )
+            for job in self.job.each
+        ]
         for batch in batches:
-            for evaluated in carry.feed(pa.Table.from_batches([batch])):
+            table = pa.Table.from_batches([batch])
+            for job, carry in carries:
+                with job.blamed(table):
+                    for evaluated in carry.feed(job.own(table)):
+                        yield job.written(evaluated)
+        for job, carry in carries:
+            for evaluated in carry.end():
                 yield job.written(evaluated)
-        for evaluated in carry.end():
-            yield job.written(evaluated)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import Any, Literal, get_args
+from typing import TYPE_CHECKING, Any, Literal, get_args
 
 import pyarrow as pa
 
@@ -13,7 +13,11 @@ from sparkleene.engine.compose import combines
 from sparkleene.engine.fields import Place
 from sparkleene.engine.options import Options
 from sparkleene.errors import suggest
+from sparkleene.language.bound import Path
 from sparkleene.plan.plan import Plan
+
+if TYPE_CHECKING:
+    from sparkleene.spark.request import Request
 
 Strategy = Literal["shuffle", "combine", "sort"]
 
@@ -65,6 +69,30 @@ def choose_strategy(
             "shuffle", "keys spread the rows, and nobody knows whether the input is in order of time"
         )
     return Choice("combine", "there is no key to spread rows by, and stretches of time can be put together")
+
+
+def families(
+    requests: Sequence[Request], choices: Sequence[Strategy]
+) -> list[tuple[Strategy, list[Request]]]:
+    """Put parts of a workload together that can be evaluated over one table, and tell how.
+
+    Rows are spread by the keys that all of a family have in common. Matrices are of one plan, so a part that is
+    combined before the shuffle stays by itself; rows are sorted by the keys of all, which then have to be the same.
+    """
+    found: list[tuple[Strategy, list[Request]]] = []
+    keys: list[frozenset[Path]] = []
+    for request, strategy in zip(requests, choices, strict=True):
+        own = frozenset(request.keys)
+        for at, (other, family) in enumerate(found):
+            fits = own == keys[at] or (strategy == "shuffle" and own & keys[at])
+            if fits and other == strategy != "combine" and request.shares:
+                family.append(request)
+                keys[at] &= own
+                break
+        else:
+            found.append((strategy, [request]))
+            keys.append(own)
+    return found
 
 
 def in_order(spans: Sequence[tuple[Any, Any] | None]) -> bool:

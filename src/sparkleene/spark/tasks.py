@@ -9,21 +9,19 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from sparkleene.engine import seal
-from sparkleene.engine.fields import Place, as_numpy, decoded
+from sparkleene.engine.fields import Place, decoded
 from sparkleene.engine.keys import buckets
-from sparkleene.engine.options import Options
 from sparkleene.errors import SparkleeneError
 from sparkleene.plan.plan import Plan
+from sparkleene.spark.jobs import Job, Jobs, Work, blamed, cores, fitted
 
-if TYPE_CHECKING:
-    from sparkleene.sharing.merge import Part
+__all__ = ["Job", "Jobs", "Work", "blamed", "cores", "fitted"]
 
 Batches = Iterable[pa.RecordBatch]
 Tables = tuple[list[pa.Table], list[pa.Table]]  # of rows, and of stretches
@@ -36,58 +34,10 @@ OUT = 1 << 16  # rows of a batch of results
 
 
 @dataclass(frozen=True)
-class Job:
-    """A lowered query, or several with one plan, and the columns that results have on the way."""
-
-    plan: Plan
-    options: Options
-    schema: pa.Schema
-    partial: bool
-    source: str
-    filename: str
-    part: Part | None = None  # the queries of a workload that the plan is of; results then tell them apart
-
-    def results(self, table: pa.Table) -> pa.Table:
-        """Evaluate the query over a table."""
-        from sparkleene.engine.run import evaluate
-
-        return self.written(evaluate(self.plan, table, self.options, cores(), self.source, self.filename))
-
-    def written(self, evaluated: Any, zeros: bool = False) -> pa.Table:
-        """Write evaluated windows as results, or as parts of them."""
-        from sparkleene.engine.finish import finish
-        from sparkleene.engine.partial import partial
-        from sparkleene.sharing.run import union, written
-
-        def write(plan: Plan, *given: Any) -> pa.Table:
-            if self.partial:
-                return partial(plan, *given)
-            compiled, stream, windows, results, integers = given
-            return finish(plan, compiled, stream, windows, results, integers, zeros)
-
-        if self.part is None:
-            return write(self.plan, *evaluated)
-        return union(dict(written(self.part, evaluated, write)))
-
-    def total(self, table: pa.Table) -> pa.Table:
-        """Add up parts of results."""
-        from sparkleene.engine.partial import total
-        from sparkleene.sharing.run import QUERY, union
-
-        if self.part is None:
-            return total(self.plan, table, self.options.numbers)
-        found = {}
-        for name, plan in zip(self.part.names, self.part.alone, strict=True):
-            mine = table.filter(pc.equal(table.column(QUERY), name))
-            found[name] = total(plan, mine.drop_columns([QUERY]), self.options.numbers)
-        return union(found)
-
-
-@dataclass(frozen=True)
 class Evaluate:
     """From rows, all those of some sub-streams, to results."""
 
-    job: Job
+    job: Work
 
     def __call__(self, batches: Batches) -> Iterator[pa.RecordBatch]:
         """Evaluate a partition."""
@@ -100,7 +50,7 @@ class Evaluate:
 class Total:
     """From parts of results, all those of some groups and windows, to results."""
 
-    job: Job
+    job: Work
     schema: pa.Schema
 
     def __call__(self, batches: Batches) -> Iterator[pa.RecordBatch]:
@@ -117,9 +67,10 @@ class Total:
 class Pack:
     """From rows to packed tables of rows and matrices, one of each for a bucket of keys and a chunk of rows."""
 
-    job: Job
+    job: Work
     combine: bool
     buckets: int
+    first: int = 0  # the number of the first bucket
 
     def __call__(self, batches: Batches) -> Iterator[pa.RecordBatch]:
         """Pack a partition."""
@@ -131,15 +82,16 @@ class Pack:
 
     def packed(self, table: pa.Table) -> pa.RecordBatch:
         """Pack a chunk of rows."""
-        units, rows = None, table
+        job = self.job
         if self.combine:
             from sparkleene.engine.compose import stretches
 
-            job = self.job
-            units, rows = stretches(job.plan, table, job.options, cores(), job.source, job.filename)
-        rows = labelled(self.job.plan, self.job.options, rows)
-        keys = [self.job.plan.bound.keys[k].path[0] for k in self.job.plan.together]
-        parts = [(rows, keys)] if units is None else [(rows, keys), (units, unit_keys(self.job.plan))]
+            assert isinstance(job, Job)
+            with job.blamed(table):
+                units, rows = stretches(job.plan, table, job.options, cores(), job.source, job.filename)
+            parts = [(job.own(rows), job.keys), (units, unit_keys(job.plan))]
+        else:
+            parts = [(job.own(table), job.keys)]
         found: dict[int, list[Any]] = {}
         for place, (part, names) in enumerate(parts):
             for bucket, some in by_bucket(part, names, self.buckets):
@@ -148,7 +100,7 @@ class Pack:
             tables[:] = [
                 t if t is not None else part.slice(0, 0) for t, (part, _) in zip(tables, parts, strict=True)
             ]
-        return packs({bucket: [to_bytes(table) for table in tables] for bucket, tables in found.items()})
+        return packs({self.first + n: [to_bytes(table) for table in tables] for n, tables in found.items()})
 
 
 @dataclass(frozen=True)
@@ -159,23 +111,12 @@ class Compose:
     with them all of their bucket.
     """
 
-    job: Job
+    job: Work
     certain: bool = False  # the files' statistics say that nothing overlaps
 
     def __call__(self, batches: Batches) -> Iterator[pa.RecordBatch]:
         """Compose a partition."""
-        found: dict[int, Tables] = {}
-        for batch in batches:
-            errors = batch.column(3).drop_null()
-            if len(errors):
-                yield failed(self.job.schema, errors[0].as_py())
-                return
-            for place in (0, 1):
-                for number, blob in zip(batch.column(0).to_pylist(), batch.column(1 + place), strict=True):
-                    if blob.is_valid:
-                        table = pa.ipc.open_stream(blob.as_buffer()).read_all()
-                        found.setdefault(number, ([], []))[place].append(table)
-        yield from guarded(self.job.schema, lambda: self.results(found))
+        yield from unpacked(batches, self.job.schema, self.results)
 
     def results(self, found: dict[int, Tables]) -> Iterator[pa.Table]:
         """Yield the results of all buckets, together if they can be."""
@@ -195,16 +136,17 @@ class Compose:
                 "or MIN or MAX meets integers beyond 2^53"
             )
             help = "pass strategy='shuffle', which relies on neither"
-            raise Place(self.job.source, self.job.filename).error("wrong-statistics", message, help=help)
+            job = self.job.each[0]
+            raise Place(job.source, job.filename).error("wrong-statistics", message, help=help)
         for parts in found.values():
             one = self.composed([parts])
             yield one if one is not None else self.again(*parts)
 
     def again(self, rows: list[pa.Table], units: list[pa.Table]) -> pa.Table:
         """Return the keys of all sub-streams of a bucket, marked."""
-        keys = self.job.plan.bound.keys
-        names = {key_name(k): key.path[0] for k, key in enumerate(keys)}
-        found = [table.select(unit_keys(self.job.plan)).rename_columns(list(names)) for table in units]
+        (plan,) = (job.plan for job in self.job.each)
+        names = {key_name(k): key.path[0] for k, key in enumerate(plan.bound.keys)}
+        found = [table.select(unit_keys(plan)).rename_columns(list(names)) for table in units]
         found += [table.select(list(names.values())).rename_columns(list(names)) for table in rows]
         plain = [
             pa.table({n: decoded(c) for n, c in zip(t.column_names, t.columns, strict=True)}) for t in found
@@ -217,10 +159,46 @@ class Compose:
         """Return the results of some buckets, None where stretches overlap."""
         from sparkleene.engine.compose import compose
 
-        job = self.job
+        (job,) = self.job.each
         rows, units = (joined([table for part in parts for table in part[place]]) for place in (0, 1))
-        evaluated = compose(job.plan, units, rows, job.options, cores(), job.source, job.filename)
+        with job.blamed(rows):
+            evaluated = compose(job.plan, units, rows, job.options, cores(), job.source, job.filename)
         return None if evaluated is None else job.written((*evaluated, None))
+
+
+@dataclass(frozen=True)
+class ComposeEach:
+    """From packed tables of several kinds, each with buckets of its own, to results."""
+
+    kinds: tuple[Compose, ...]
+    buckets: int  # of each kind
+
+    def __call__(self, batches: Batches) -> Iterator[pa.RecordBatch]:
+        """Compose a partition."""
+        yield from unpacked(batches, self.kinds[0].job.schema, self.results)
+
+    def results(self, found: dict[int, Tables]) -> Iterator[pa.Table]:
+        """Yield the results of all buckets."""
+        for number, kind in enumerate(self.kinds):
+            yield from kind.results({n: some for n, some in found.items() if n // self.buckets == number})
+
+
+def unpacked(
+    batches: Batches, schema: pa.Schema, work: Callable[[dict[int, Tables]], Iterator[pa.Table]]
+) -> Iterator[pa.RecordBatch]:
+    """Send what the work makes of packed tables, by bucket those of rows and those of stretches."""
+    found: dict[int, Tables] = {}
+    for batch in batches:
+        errors = batch.column(3).drop_null()
+        if len(errors):
+            yield failed(schema, errors[0].as_py())
+            return
+        for place in (0, 1):
+            for number, blob in zip(batch.column(0).to_pylist(), batch.column(1 + place), strict=True):
+                if blob.is_valid:
+                    table = pa.ipc.open_stream(blob.as_buffer()).read_all()
+                    found.setdefault(number, ([], []))[place].append(table)
+    yield from guarded(schema, lambda: work(found))
 
 
 def chunks(batches: Batches, size: int = CHUNK) -> Iterator[pa.Table]:
@@ -235,14 +213,6 @@ def chunks(batches: Batches, size: int = CHUNK) -> Iterator[pa.Table]:
             held, rows = [], 0
     if rows:
         yield pa.Table.from_batches(held)
-
-
-def labelled(plan: Plan, options: Options, rows: pa.Table) -> pa.Table:
-    """Leave out rows that have no part in a query."""
-    if plan.every_row or not options.masks:
-        return rows
-    mask: Any = as_numpy(rows.column(options.masks[-1]))
-    return rows if mask.all() else rows.filter(pa.array(mask != 0))
 
 
 def unit_keys(plan: Plan) -> list[str]:
@@ -324,15 +294,8 @@ def guarded(schema: pa.Schema, work: Callable[[], Iterator[pa.Table]]) -> Iterat
 
 
 def sent(table: pa.Table, schema: pa.Schema) -> list[pa.RecordBatch]:
-    """Return a table as batches of a schema; columns that it lacks are NULL."""
-    known = set(table.column_names)
-    columns = [
-        table.column(field.name).cast(field.type)
-        if field.name in known
-        else pa.chunked_array([pa.nulls(table.num_rows, field.type)])
-        for field in schema
-    ]
-    found: list[pa.RecordBatch] = pa.Table.from_arrays(columns, schema=schema).to_batches(OUT)
+    """Return a table as batches of a schema."""
+    found: list[pa.RecordBatch] = fitted(table, schema).to_batches(OUT)
     return found
 
 
@@ -340,11 +303,3 @@ def failed(schema: pa.Schema, error: str) -> pa.RecordBatch:
     """Return a batch of one row that is an error."""
     columns = [pa.array([error]) if field.name == ERROR else pa.nulls(1, field.type) for field in schema]
     return pa.RecordBatch.from_arrays(columns, schema=schema)
-
-
-def cores() -> int:
-    """Return how many cores a task may use."""
-    from pyspark import TaskContext
-
-    context = TaskContext.get()
-    return context.cpus() if context is not None else 1
