@@ -22,7 +22,7 @@ LAYERS = (
     {"spark"},
     {"cli", "dashboard", "app", "__main__"},
 )
-FACADES = {"__init__", "query", "workload"}
+FACADES = {"__init__", "cube", "query", "workload"}
 DOORS = {Path("spark", "__init__.py")}  # may wait for a call and then import a facade
 ALLOWED = {name: set().union(*LAYERS[: i + 1]) for i, layer in enumerate(LAYERS) for name in layer}
 ALLOWED |= {

@@ -6,6 +6,7 @@
 
 from typing import TYPE_CHECKING, Any
 
+from sparkleene.cube import Cube, cube
 from sparkleene.errors import DataError, Diagnostic, QueryError, SparkleeneError
 from sparkleene.language.build import both, either, no, optional, plus, seq, star, times
 from sparkleene.query import Query, pattern, query
@@ -16,12 +17,14 @@ if TYPE_CHECKING:
     from sparkleene import spark
 
 __all__ = [
+    "Cube",
     "DataError",
     "Diagnostic",
     "Query",
     "QueryError",
     "SparkleeneError",
     "both",
+    "cube",
     "either",
     "generate",
     "no",
