@@ -13,12 +13,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from sparkleene.engine.fields import as_numpy
 from sparkleene.engine.seal import damaged, sealed, to_bytes, to_table
 from sparkleene.errors import SparkleeneError
-from sparkleene.spark.tasks import Batches, Job, Total, by_bucket, chunks, cores, failed, sent
+from sparkleene.spark.tasks import Batches, Job, Jobs, by_bucket, chunks, cores, failed, sent
 
 if TYPE_CHECKING:  # Spark loads a processor on the driver too, which has no use for kernels
     from sparkleene.engine.live import Bucket, Live
@@ -65,11 +64,6 @@ class Stream:
         """All streams that are evaluated together: a query is one by itself."""
         return (self,)
 
-    @property
-    def columns(self) -> tuple[tuple[str, ...], ...]:
-        """The columns of each stream among those that `Enter` is given."""
-        return (tuple(self.rows.names),)
-
     def live(self) -> Live:
         """Return what the engine makes of it."""
         from sparkleene.engine.live import Live
@@ -100,8 +94,8 @@ class Stream:
 class Streams:
     """The parts of a workload, which are evaluated over the same rows."""
 
+    job: Jobs
     streams: tuple[Stream, ...]
-    columns: tuple[tuple[str, ...], ...]
 
     @property
     def schema(self) -> pa.Schema:
@@ -155,10 +149,8 @@ class Enter:
         found: dict[int, tuple[Any, ...]] = {home: EMPTY for some in numbers for home in some}
         lives[0].times(table)  # rows without a label need a time too
         rest = np.ones(table.num_rows, bool)
-        for stream, live, names, some in zip(
-            self.stream.streams, lives, self.stream.columns, numbers, strict=True
-        ):
-            rows = table.select(list(names)).rename_columns(stream.rows.names)
+        for stream, live, some in zip(self.stream.streams, lives, numbers, strict=True):
+            rows = table.select(stream.rows.names)
             needed = wanted(live, rows)
             rows = rows.append_column(COUNTED, pa.array(rest))
             rest &= ~needed
@@ -340,28 +332,6 @@ def _sent(batches: list[pa.RecordBatch]) -> Any:
     import pandas as pd
 
     return pd.DataFrame({"kept": [bytes(to_bytes(pa.Table.from_batches(batches)))]})
-
-
-@dataclass(frozen=True)
-class Add:
-    """From results and parts of results, all those of some groups and windows, to results."""
-
-    stream: Stream | Streams
-    schema: pa.Schema
-
-    def __call__(self, batches: Batches) -> Iterator[pa.RecordBatch]:
-        """Add up a partition."""
-        from sparkleene.sharing.run import QUERY
-
-        rows = list(batches)
-        for job in [stream.job for stream in self.stream.streams] if rows else []:
-            mine = pa.Table.from_batches(rows)
-            if job.part is not None:
-                mine = mine.filter(pc.is_in(mine.column(QUERY), pa.array(job.part.names)))
-            if job.partial:
-                yield from Total(job, self.schema)(mine.to_batches())
-            else:
-                yield from sent(mine, self.schema)
 
 
 class Kept:

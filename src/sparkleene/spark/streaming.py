@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from hashlib import sha256
 from typing import Any
 
 import numpy as np
@@ -10,16 +11,20 @@ import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
-from sparkleene.engine.lower import Lowered
+from sparkleene.engine.live import WORKLOAD
+from sparkleene.engine.lower import Lowered, lower
 from sparkleene.engine.run import clocked
 from sparkleene.language.ast import NOWHERE
+from sparkleene.language.bound import Term
 from sparkleene.plan.text import term_to_text
-from sparkleene.spark import batch, tasks
+from sparkleene.spark import batch
 from sparkleene.spark.carrier import carried
-from sparkleene.spark.processor import LATE, PARCELS, RESULTS, Enter, Leave, Processor, Stream
+from sparkleene.spark.processor import LATE, PARCELS, RESULTS, Enter, Leave, Processor, Stream, Streams
 from sparkleene.spark.request import Request, col, partitions, quoted
-from sparkleene.spark.results import job_of, raised
+from sparkleene.spark.results import finished, jobs_of, raised, schema_of, sent
 from sparkleene.spark.session import PROVIDER, ROCKSDB
+from sparkleene.spark.tasks import Job
+from sparkleene.spark.types import empty
 
 METRICS = "sparkleene"
 """The name under which a stream's own metrics are in the progress of its query, before the name of ours."""
@@ -29,65 +34,113 @@ MODES = ("append", "update")
 
 def run(request: Request, frame: DataFrame) -> DataFrame:
     """Return the windows of a query over a streaming DataFrame, as a streaming DataFrame."""
-    stream, rows, schema = planned(request, frame)
+    return windows([request], frame)
+
+
+def windows(requests: Sequence[Request], frame: DataFrame) -> DataFrame:
+    """Return the windows of a query, or of the parts of a workload: with one scan and one state for all."""
+    request = requests[0]
+    stream, rows, schema = planned(requests, frame)
+    mode = request.output_mode or "append"
     entered = request.mapped(rows, Enter(stream), PARCELS)
     kept = entered.groupBy("bucket").transformWithStateInPandas(
-        carried(Processor(stream)), RESULTS, "update" if stream.update else "append", "EventTime"
+        carried(Processor(stream)), RESULTS, mode, "EventTime"
     )
     left = raised(request.mapped(kept, Leave(stream), stream.schema))
     late = F.coalesce(F.sum(col(LATE)), F.lit(0)).alias("late_rows")
-    windows = left.observe(METRICS if request.name is None else f"{METRICS} {request.name}", late).where(
-        col(LATE).isNull()
-    )
-    columns = [col(name) for name in schema.names]
-    if not stream.job.partial:
-        return windows.select(columns)
+    named = METRICS if request.name is None or request.part is not None else f"{METRICS} {request.name}"
+    there = left.observe(named, late).where(col(LATE).isNull())
+    results = there.select([col(name) for name in stream.job.schema.names])
     # All parts of a window come in one batch, so adding them up needs no state.
-    outputs = {output.name for output in stream.job.plan.bound.outputs}
-    names = [col(name) for name in schema.names if name not in outputs]
-    moved = windows.select([col(name) for name in stream.job.schema.names]).repartition(*names)
-    return request.mapped(moved, tasks.Total(stream.job, schema), schema)
+    return finished(request, stream.job, results, schema, not stream.job.partial)
 
 
-def planned(request: Request, frame: DataFrame) -> tuple[Stream, DataFrame, pa.Schema]:
-    """Lower a query onto the rows of a stream, and decide how they are spread."""
-    spark = frame.sparkSession
-    mode = request.output_mode or "append"
-    schema = batch.checked(request, frame)
-    _check_stream(request, frame, mode)
-    _check_session(request, spark)
-    low, rows = batch.lowered(request, frame)
-    flat = batch.flat(rows)
-    update = mode == "update"
-    _check_bounded(request, low, flat, update)
-    together = low.plan.together
-    if update:  # a window's value is sent by one bucket, so all of its group is there
-        together = tuple(k for k in together if k in low.plan.bound.group)
-    job = job_of(request, low, schema, parts=not set(together) <= set(low.plan.bound.group))
-    keys = tuple(low.plan.bound.keys[k].path[0] for k in together)
+def planned(requests: Sequence[Request], frame: DataFrame) -> tuple[Stream | Streams, DataFrame, pa.Schema]:
+    """Lower plans onto the rows of a stream, and decide how they are spread."""
+
+    def taken(query: Request) -> pa.Schema:
+        columns = batch.fits(query, frame)
+        _check_stream(query, frame)
+        _check_bounded(query, frame, [] if requests[0].part is None else [f"the query is '{query.filename}'"])
+        return columns
+
+    schema = schema_of(requests, taken)
+    _check_session(requests[0], frame.sparkSession)
+    lows, rows = batch.lowered_together(requests, frame)
+    return stream_of(requests, lows, batch.flat(rows), schema), rows, schema
+
+
+def stream_of(
+    requests: Sequence[Request], lows: Sequence[Lowered], rows: pa.Schema, schema: pa.Schema
+) -> Stream | Streams:
+    """Return plans over rows of a schema as workers see them, for results of another."""
+    mode = requests[0].output_mode or "append"
+    together = [_together(low, mode == "update") for low in lows]
+    parts = not all(set(keys) <= set(low.plan.bound.group) for low, keys in zip(lows, together, strict=True))
+    job = jobs_of(requests, lows, sent(lows, schema, parts), parts)
+    found = []
+    for request, low, each, keys in zip(requests, lows, job.each, together, strict=True):
+        own = pa.schema([rows.field(name) for name in _own(request, low)])
+        identity = _identity(requests, request) | {
+            "options": str(request.options),
+            "columns": ", ".join(f"{field.name}: {field.type}" for field in own),
+            "output mode": mode,
+        }
+        names = tuple(low.plan.bound.keys[k].path[0] for k in keys)
+        found.append(Stream(each, own, names, identity, mode == "update"))
+    return found[0] if isinstance(job, Job) else Streams(job, tuple(found))
+
+
+def _together(low: Lowered, update: bool) -> tuple[int, ...]:
+    """Return the keys by which rows are spread."""
+    # In update mode a window's value is sent by one bucket, so all of its group is there.
+    return tuple(k for k in low.plan.together if not update or k in low.plan.bound.group)
+
+
+def _own(request: Request, low: Lowered) -> list[str]:
+    """Return the columns that a plan reads, of those of all plans."""
+    names = {
+        (term_to_text(term), term): name for name, term in low.columns
+    }  # 1 and 1.0 are equal, not the same
+
+    def ready(term: Term) -> bool:
+        return (term_to_text(term), term) in names
+
+    own = lower(request.plan, request.options, ready, bool(low.options.masks))
+    return [*(names[term_to_text(term), term] for _, term in own.columns), *low.options.masks]
+
+
+def _identity(requests: Sequence[Request], request: Request) -> dict[str, Any]:
+    """Return the queries that a state is of: its own, or the names and checksums of a workload's."""
+    if request.part is None:
+        return {"query": _text(request)}
+    queries = [query for each in requests for query in each.queries]
+    sums = {query.filename: sha256(_text(query).encode()).hexdigest()[:16] for query in queries}
+    sharing = "; ".join(", ".join(query.filename for query in each.queries) for each in requests)
+    return {WORKLOAD: sums, "sharing": sharing}
+
+
+def _text(request: Request) -> str:
+    """Return a query's text, however it was written, with the types that are defined beside it."""
     types = [f"{name} AS {term_to_text(term)}" for name, term in request.plan.bound.types or ()]
-    identity = {
-        "query": "\n".join([request.canonical, *types]),
-        "options": str(request.options),
-        "columns": ", ".join(f"{field.name}: {field.type}" for field in flat),
-        "output mode": mode,
-    }
-    return Stream(job, flat, keys, identity, update), rows, schema
+    return "\n".join([request.canonical, *types])
 
 
 def explained(request: Request, frame: DataFrame) -> Iterator[tuple[str, str]]:
     """Tell how a stream is evaluated."""
-    stream, _, _ = planned(request, frame)
-    live = stream.live()
-    some = (
-        f"{partitions(frame.sparkSession)} buckets, by {', '.join(stream.keys)}"
-        if stream.keys
-        else "one bucket: there is no key"
-    )
+    stream, _, _ = planned([request], frame)
     yield "stream", "each window once, when the watermark has passed its end"
-    yield "spread", some
+    yield from described(stream.streams[0], partitions(frame.sparkSession))
+
+
+def described(stream: Stream, buckets: int) -> Iterator[tuple[str, str]]:
+    """Tell how a plan is evaluated."""
+    yield (
+        "spread",
+        f"{buckets} buckets, by {', '.join(stream.keys)}" if stream.keys else "one bucket: there is no key",
+    )
     yield "columns", ", ".join(stream.rows.names)
-    if live.folds:
+    if stream.live().folds:
         yield (
             "state",
             "rows the watermark has passed become a matrix per sub-stream and pane, where that is smaller",
@@ -103,10 +156,10 @@ def explained(request: Request, frame: DataFrame) -> Iterator[tuple[str, str]]:
 # ---- what a stream cannot be asked
 
 
-def _check_stream(request: Request, frame: DataFrame, mode: str) -> None:
+def _check_stream(request: Request, frame: DataFrame) -> None:
     """Raise if the DataFrame has no watermark on the time."""
-    place, time = request.place, request.options.time
-    if mode not in MODES:
+    place, time, mode = request.place, request.options.time, request.output_mode
+    if mode not in (None, *MODES):
         raise place.mistake("bad-option", f"output_mode is '{mode}'", help="choose 'append' or 'update'")
     if request.strategy is not None:
         raise place.mistake("bad-option", "a strategy is for batches", help="leave it out for a stream")
@@ -131,13 +184,13 @@ def _check_session(request: Request, spark: SparkSession) -> None:
         raise request.place.mistake("wrong-state-store", message, help=help)
 
 
-def _check_bounded(request: Request, low: Lowered, flat: pa.Schema, update: bool) -> None:
+def _check_bounded(request: Request, frame: DataFrame, notes: Sequence[str]) -> None:
     """Raise if some window would never end, or its trends depend on more than its rows."""
     place, bound = request.place, request.plan.bound
     window = bound.window
 
     def refuse(why: str, help: str, span: Any = NOWHERE) -> Exception:
-        return place.mistake("unsupported-stream", why, span, help)
+        return place.mistake("unsupported-stream", why, span, help, notes)
 
     if window is None:
         help = "write WITHIN and SLIDE"
@@ -145,13 +198,13 @@ def _check_bounded(request: Request, low: Lowered, flat: pa.Schema, update: bool
     if window.unit == "events":
         why = "a window of events ends with the rows of its sub-stream, and of a silent one it never would"
         raise refuse(why, "write a window of time", window.span)
-    if update and window.slide is None:
+    if request.output_mode == "update" and window.slide is None:
         why = (
             "a window without SLIDE ends where a trend does, and earlier rows may still take that trend away"
         )
         raise refuse(why, "leave output_mode out, or write a SLIDE", window.span)
-    for key in request.plan.bound.keys:
-        if key.labels is not None and not key.labels & low.plan.mandatory:
+    for key in bound.keys:
+        if key.labels is not None and not key.labels & request.plan.mandatory:
             name = ".".join(key.path)
             why = (
                 f"'{name}' is a key of events that a trend may lack; such a trend counts with all its values"
@@ -159,6 +212,7 @@ def _check_bounded(request: Request, low: Lowered, flat: pa.Schema, update: bool
             raise refuse(
                 f"{why} in the whole stream", "let the key bind an event that every trend has, or all events"
             )
-    time, _, _ = clocked(low.plan, flat.empty_table(), low.options, request.source, request.filename)
+    rows = empty(frame.schema, request.needed)
+    time, _, _ = clocked(request.plan, rows, request.options, request.source, request.filename)
     if time.values.dtype != np.int64:
         raise refuse("the windows of a stream begin and end at whole microseconds", "round them", window.span)
