@@ -72,7 +72,8 @@ def _numbers(column: Any) -> Array:
 def _doubles(column: pa.ChunkedArray, starts: Array) -> pa.Array:
     """Add up doubles; the sum of NULLs alone is NULL."""
     absent = np.logical_and.reduceat(np.asarray(column.is_null()), starts)
-    return pa.array(np.add.reduceat(_numbers(column), starts), mask=absent)
+    with np.errstate(over="ignore", invalid="ignore"):
+        return pa.array(np.add.reduceat(_numbers(column), starts), mask=absent)
 
 
 def _digits(column: pa.ChunkedArray, starts: Array) -> pa.Array:
