@@ -21,7 +21,7 @@ from sparkleene.engine.schema import check
 from sparkleene.errors import DataError
 from sparkleene.language.bound import Field, Term
 from sparkleene.spark import sql, tasks
-from sparkleene.spark.request import Request, col, lower_together, partitions, quoted, zone
+from sparkleene.spark.request import Places, Request, col, lower_together, partitions, places, quoted, zone
 from sparkleene.spark.results import decided, finished, raised, schema_of
 from sparkleene.spark.strategy import Choice, choose_strategy
 from sparkleene.spark.types import empty, to_arrow
@@ -65,7 +65,8 @@ def lowered_together(requests: Sequence[Request], frame: DataFrame) -> tuple[lis
     def ready(term: Term) -> bool:
         return sql.value(term, frame.schema, zone=here) is not None
 
-    masks = [_masks(request, frame) for request in requests]
+    texts = places(requests)
+    masks = [_masks(request, frame, texts) for request in requests]
     lows = lower_together(requests, ready, [bool(some) for some in masks])
     columns = {
         name: mask
@@ -105,11 +106,11 @@ def fits(request: Request, frame: DataFrame) -> pa.Schema:
         raise
 
 
-def _masks(request: Request, frame: DataFrame) -> list[Column]:
+def _masks(request: Request, frame: DataFrame, texts: Places) -> list[Column]:
     """Return the columns of label masks, none where SQL cannot say what they are."""
     bound, type = request.plan.bound, request.options.type
     place, here = request.place, zone(frame.sparkSession)
-    found = [sql.masks(bound, frame.schema, type, True, place, here)]
+    found = [sql.masks(bound, frame.schema, type, True, place, here, texts)]
     if needs_types(request.plan):
         found.append(sql.masks(bound, frame.schema, type, False, place, here))
     sure = [mask for mask in found if mask is not None]
@@ -159,7 +160,7 @@ def project(
     requests: Sequence[Request], lows: Sequence[Lowered], frame: DataFrame, masks: dict[str, Column]
 ) -> DataFrame:
     """Select what tasks are given: the needed rows, in the columns of the lowered plans."""
-    here = zone(frame.sparkSession)
+    here, texts = zone(frame.sparkSession), places(requests)
     frame = _relevant(requests, frame)
     columns = []
     for name, term in lows[0].columns:
@@ -168,7 +169,8 @@ def project(
             found = sql.column(term.path)
             columns.append(found if term.path == (name,) else found.alias(name))
         else:
-            value = sql.value(term, frame.schema, requests[0].place, here)
+            place = texts.get((term, term.span), requests[0].place)
+            value = sql.value(term, frame.schema, place, here)
             assert value is not None
             columns.append(value[0].alias(name))
     rows = frame.select(*columns, *(mask.alias(name) for name, mask in masks.items()))

@@ -10,10 +10,12 @@ import pyarrow as pa
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 
+from sparkleene.engine.expressions import sideless
 from sparkleene.engine.fields import Place, missing_column
 from sparkleene.engine.lower import Lowered, lower
 from sparkleene.engine.options import Options
-from sparkleene.language.bound import Path, Term
+from sparkleene.language.ast import Span
+from sparkleene.language.bound import Call, Path, Term
 from sparkleene.plan.plan import Plan
 from sparkleene.spark.types import returned, schema_to_spark
 
@@ -88,6 +90,30 @@ class Request:
         """Return the result's schema in the types that Spark holds it in, or raise where it cannot."""
         self.refuse([*self.needed, *found.names])
         return pa.schema([(field.name, returned(field.name, field.type, self.place)) for field in found])
+
+
+Places = dict[tuple[Term, Span], Place]
+"""The texts that terms are in, by where they are there."""
+
+
+def places(requests: Sequence[Request]) -> Places:
+    """Return the texts that predicates are in, and parts of them on one event."""
+    found: Places = {}
+
+    def add(term: Term, place: Place) -> None:
+        found.setdefault((sideless(term), term.span), place)
+        if isinstance(term, Call):
+            for arg in term.args:
+                add(arg, place)
+
+    for query in (query for request in requests for query in request.queries):
+        bound = query.plan.bound
+        for term in (
+            *(term for terms in bound.local for term in terms),
+            *(a.condition for a in bound.adjacent),
+        ):
+            add(term, query.place)
+    return found
 
 
 def lower_together(

@@ -6,7 +6,8 @@ shown there is none, and the engine has to be asked. Names and constants never b
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from functools import reduce
 from typing import Any
 
@@ -15,6 +16,7 @@ from pyspark.sql import functions as F
 from pyspark.sql import types as T
 
 from sparkleene.engine.fields import Place
+from sparkleene.language.ast import Span
 from sparkleene.language.bound import Bound, Term
 from sparkleene.spark.pushdown import superset
 from sparkleene.spark.translate import Translator
@@ -59,11 +61,13 @@ def masks(
     local: bool = True,
     place: Place = NO_TEXT,
     zone: str | None = None,
+    places: Mapping[tuple[Term, Span], Place] | None = None,
 ) -> Column | None:
     """Return the bits of the labels that a row can have, as `engine.columns.label_masks`; None where unsure.
 
     Without `local` types alone decide. The column is tinyint, smallint, int or bigint, whichever has room; the
-    last of 64 labels is its sign. A local predicate is asked only of rows that its label can still have.
+    last of 64 labels is its sign. A local predicate is asked only of rows that its label can still have. `places`
+    tells whose predicates are in other texts than `place`.
     """
     count = len(bound.labels)
     width = next((name for most, name in _MASKS if count <= most), None)
@@ -79,7 +83,10 @@ def masks(
         free = [i for i in labels if not (local and bound.local[i])]
         found = [mask(free)]
         for i in sorted({*labels} - {*free}):
-            terms = [translator.condition(term) for term in bound.local[i]]
+            terms = [
+                replace(translator, place=(places or {}).get((term, term.span), place)).condition(term)
+                for term in bound.local[i]
+            ]
             # nested, not AND: Spark may compute in advance what the sides of an AND have in common
             nested = reduce(lambda inner, each: F.when(each, inner), reversed(terms), mask([i]))
             found.append(F.coalesce(nested, mask([])))
