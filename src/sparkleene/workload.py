@@ -6,7 +6,7 @@ import os
 from collections.abc import Collection, Mapping
 from dataclasses import replace
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, get_args
 
 from sparkleene.errors import Diagnostic, QueryError
 from sparkleene.language import parse, to_text
@@ -15,6 +15,7 @@ from sparkleene.query import OutputMode, Query, Strategy, _is_spark
 
 if TYPE_CHECKING:
     from sparkleene.sharing.merge import Part
+    from sparkleene.sharing.stats import Stats
     from sparkleene.spark.request import Request
 
 Sharing = Literal["auto", "always", "never"]
@@ -31,21 +32,25 @@ class Workload:
         **options: Any,
     ) -> None:
         """Compile the queries; see `sparkleene.workload`."""
-        if sharing not in ("auto", "never"):
-            raise _wrong(f"sharing is '{sharing}'", "choose 'auto' or 'never'")
+        if sharing not in get_args(Sharing):
+            raise _wrong(f"sharing is '{sharing}'", "choose 'auto', 'always' or 'never'")
         if not queries:
             raise _wrong("the workload has no queries", "give some: {'name': 'RETURN ...'}")
         self.sharing = sharing
+        self._choice = bytes([1]) if sharing == "always" else None  # what to decide on bursts
         if hierarchy is not None:
             options |= _concepts(queries, hierarchy, options)
         self.queries = {name: Query(text, filename=name, **options) for name, text in queries.items()}
         self._parts_for = lru_cache(maxsize=8)(self._make_parts)
+        self._stats: Stats | None = None
 
     def _make_parts(self, columns: tuple[str, ...] | None) -> list[Part]:
         from sparkleene.sharing.merge import alone, parts
 
         plans = {name: q._plan_for(columns) for name, q in self.queries.items()}
-        return parts(plans) if self.sharing == "auto" else [alone(name, plan) for name, plan in plans.items()]
+        if self.sharing == "never":
+            return [alone(name, plan) for name, plan in plans.items()]
+        return parts(plans, self.sharing == "always")
 
     def run(
         self,
@@ -75,6 +80,7 @@ class Workload:
         from sparkleene.engine.tables import opened, read, schema_names
         from sparkleene.engine.threads import threads_of
         from sparkleene.sharing.run import results, union
+        from sparkleene.sharing.stats import stats
 
         data = opened(data)
         names = schema_names(data)
@@ -84,8 +90,10 @@ class Workload:
         table, back = read(data, needed, [] if some.type is None else [some.type])
         sources = {name: (q.text, name) for name, q in self.queries.items()}
         with held():
-            given = [(part, some._options()) for part in made]
-            found = dict(results(given, table, threads_of(threads), sources))
+            given = [(part, replace(some._options(), choice=self._choice)) for part in made]
+            runs: list[Any] = []
+            found = dict(results(given, table, threads_of(threads), sources, runs=runs))
+        self._stats = stats(runs)
         return back(union({name: found[name] for name in self.queries}))
 
     def _requests(
@@ -98,14 +106,15 @@ class Workload:
         for number, (name, q) in enumerate(self.queries.items()):
             q._check_type(names)
             made = q._plan_for(tuple(names))
-            options, needed = replace(q._options(), numbered=False), tuple(q._needed(made, names))
+            options = replace(q._options(), numbered=False, choice=self._choice)
+            needed = tuple(q._needed(made, names))
             how = (strategy, output_mode, to_text(q._tree), q._tree.name)
             queries[name] = Request(made, options, needed, q.text, name, *how, number=number)
         requests = []
         for part in self._parts_for(tuple(names)):
             alone = tuple(queries[name] for name in part.names)
             needed = tuple(sorted({column for one in alone for column in one.needed}))
-            first = replace(alone[0], plan=part.plan, needed=needed, shares=self.sharing == "auto")
+            first = replace(alone[0], plan=part.plan, needed=needed, shares=self.sharing != "never")
             requests.append(replace(first, part=part, alone=alone))
         return requests
 
@@ -120,6 +129,26 @@ class Workload:
             else:
                 lines.append(f"    by itself, {count(states, 'state')}")
         return "\n".join(lines)
+
+    @property
+    def stats(self) -> Stats:
+        """What was shared in the last run in this process: the bursts of each sub-pattern, and how they were done.
+
+        A burst is a run of rows of one set of types. Tasks of Spark do not report theirs.
+
+        >>> import pyarrow as pa
+        >>> table = pa.table({"time": range(40), "type": [*"AB", *"T" * 37, "E"]})
+        >>> both = workload({x: f"RETURN COUNT(*) PATTERN SEQ({x}, T+, E)" for x in "AB"}, sharing="always")
+        >>> result = both.run(table)
+        >>> print(both.stats)
+        A: 1 bursts of 1 rows, 1 shared with 1 rows, 1 snapshots, 0 columns
+        T: 1 bursts of 37 rows, 1 shared with 37 rows, 2 snapshots, 0 columns
+        E: 1 bursts of 1 rows, 1 shared with 1 rows, 2 snapshots, 0 columns
+        B: 1 bursts of 1 rows, 1 shared with 1 rows, 1 snapshots, 0 columns
+        """
+        if self._stats is None:
+            raise _wrong("the workload has not been run in this process", "call run with a table or a file")
+        return self._stats
 
     def __repr__(self) -> str:
         """Name the queries."""
@@ -153,7 +182,8 @@ def workload(
 ) -> Workload:
     """Compile many queries that run over the same events, together where that pays.
 
-    `queries` maps names to texts. With sharing="never" each runs by itself. `hierarchy` maps types to concepts
+    `queries` maps names to texts. With sharing="never" each runs by itself; with "always" all share that can,
+    also where it costs more. `hierarchy` maps types to concepts
     above them, or is a file that does: a pattern may name a concept, and means all types below it. `options` are
     those of `sparkleene.query`, and hold for all.
 

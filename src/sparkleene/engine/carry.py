@@ -63,6 +63,7 @@ class Carry:
         chunk: int = 1 << 22,
     ) -> None:
         """Take a plan and how its tables are read."""
+        plan = replace(plan, backward=None)  # rows come in order of time
         self.plan, self.options, self.chunk = plan, options, chunk
         self.threads, self.place = threads, Place(source, filename)
         self.paths = [plan.bound.keys[k].path for k in plan.together]

@@ -12,6 +12,7 @@ import numpy as np
 import pyarrow as pa
 
 from sparkleene.engine import columns, expressions
+from sparkleene.engine.graphlets import Sharing, sharing
 from sparkleene.engine.stream import Stream, frozen
 from sparkleene.engine.threads import Pool
 from sparkleene.errors import DataError, Diagnostic
@@ -88,12 +89,20 @@ class Compiled:
     tied: bool  # whether some tick has several events (not looked for where it cannot matter)
     forks: bool  # whether one event or tick can make several partial trends of one (beyond skipping it)
     backward: bool  # whether the events are in the opposite order, and the program reads them so
+    sharing: Sharing | None  # how bursts are done once for several queries
 
 
 def compile(
-    plan: Plan, table: pa.Table, stream: Stream, exact: bool, threads: int, source: str, filename: str
+    plan: Plan,
+    table: pa.Table,
+    stream: Stream,
+    exact: bool,
+    threads: int,
+    source: str,
+    filename: str,
+    choice: bytes | None = None,
 ) -> Compiled:
-    """Build the arrays of a run."""
+    """Build the arrays of a run; `choice` is what to decide on bursts, one after the other, instead of by cost."""
     backward = plan.backward is not None
     plan = plan.backward or plan
     bound = plan.bound
@@ -141,6 +150,7 @@ def compile(
         tied,
         tied or _forks(program),
         backward,
+        sharing(plan.kin, program, symbol, choice) if plan.machine.apart else None,
     )
 
 

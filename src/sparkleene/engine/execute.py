@@ -13,10 +13,10 @@ import numpy as np
 from sparkleene.engine.compile import Compiled
 from sparkleene.engine.stream import frozen
 from sparkleene.engine.threads import Pool, shares
-from sparkleene.kernels import linear, ordered, stack, words
+from sparkleene.kernels import graphlets, linear, ordered, stack, words
 from sparkleene.kernels.choose import choose
 from sparkleene.kernels.numbers import to_wide
-from sparkleene.kernels.program import Field, Program
+from sparkleene.kernels.program import Events, Field, Program
 
 Array = np.ndarray[Any, Any]
 Units = Callable[[], tuple[Array, Array]]
@@ -74,16 +74,17 @@ def _run(
 
         _by_size(compiled, program, lo, hi, values, lows, predicated, pool)
         return Results(values, lows)
+    forced = compiled.sharing is not None and compiled.sharing.choice.size > 0
     worth = len(compiled.events.tick) >= WORTH and words.supports(program)
-    table = words.prepare(program) if worth else None
-    if units is not None and lo.size > 1 and _slides(program, table, lo, hi):
+    table = words.prepare(program) if worth and not forced else None
+    if not forced and units is not None and lo.size > 1 and _slides(program, table, lo, hi):
         _slide(compiled, program, table, lo, hi, units, values, lows, pool)
     elif table is not None:
         _words(compiled, program, table, lo, hi, values, pool)
     else:
 
         def vectors(field: Field, lo: Array, hi: Array, out: Array, out_low: Array) -> None:
-            linear.vectors(program, compiled.events, field, lo, hi, out, out_low)
+            _vectors(compiled, program, compiled.events, field, lo, hi, out, out_low)
 
         _by_size(compiled, program, lo, hi, values, lows, vectors, pool)
     return Results(values, lows)
@@ -107,10 +108,31 @@ def run_exact(compiled: Compiled, lo: Array, hi: Array, primes: Sequence[int], t
             kernel = choose(program, compiled.predicates)[1]
             kernel(program, compiled.predicates, events, field, lo[part], hi[part], out[part], low[part])
         else:
-            linear.vectors(program, events, field, lo[part], hi[part], out[part], low[part])
+            _vectors(compiled, program, events, field, lo[part], hi[part], out[part], low[part])
 
     Pool(threads).map(task, shares(hi - lo, threads))
     return out.reshape(lo.size, program.classes, width, len(primes))
+
+
+def _vectors(
+    compiled: Compiled,
+    program: Program,
+    events: Events,
+    field: Field,
+    lo: Array,
+    hi: Array,
+    out: Array,
+    out_low: Array,
+) -> None:
+    """Run stretches of a linear program; bursts of rows at once, where several queries share it."""
+    sharing = compiled.sharing
+    if sharing is None or program is compiled.momentary:
+        linear.vectors(program, events, field, lo, hi, out, out_low)
+        return
+    counter = np.zeros_like(sharing.counter)
+    priced = sharing.priced(field.one.dtype, field.one.size, program.sum_labels.size)
+    graphlets.vectors(program, priced, events, field, lo, hi, out, counter)
+    sharing.count(counter)
 
 
 def _bits(compiled: Compiled, program: Program, rows: Array) -> Array:

@@ -10,15 +10,11 @@ from __future__ import annotations
 import numba as nb
 import numpy as np
 
-from sparkleene.kernels import bursts
 from sparkleene.kernels.common import symbol_of
 from sparkleene.kernels.numbers import add, mul, nonzero, null, times
 from sparkleene.kernels.program import Array, Events, Field, Program
 
 jit = nb.njit(nogil=True, cache=True, error_model="numpy")
-
-MANY = 64
-"""Rows of a stretch from which on bursts are looked for."""
 
 
 @jit
@@ -115,16 +111,8 @@ def advance(
     """Run the rows begin:end over `state` and `low` in place; `acc` and `acc_low` are scratch, left clear."""
     states = program.states
     columns = field.one.size
-    counts = not moving and state.shape[1] == columns and low.shape[1] == 0
-    burst = bursts.simple(program) if counts and end - begin > MANY else np.zeros(0, np.int64)
     i = begin
     while i < end:
-        if burst.size and burst[events.symbol[i]] >= 0:
-            k = bursts.length(events, i, end)
-            if k >= bursts.SHORTEST:
-                bursts.apply(program, field, burst[events.symbol[i]], k, state, acc)
-                i += k
-                continue
         j = i + 1
         tick = events.tick[i]
         symbol = np.int64(events.symbol[i])

@@ -10,6 +10,7 @@ from typing import Literal
 
 from sparkleene.errors import Diagnostic, QueryError
 from sparkleene.language.bound import Bound
+from sparkleene.plan.kin import Kin
 from sparkleene.plan.machine import Machine, MachineTooLarge, machine
 from sparkleene.plan.positions import PatternTooLarge, Positions
 from sparkleene.plan.predicates import Pair, pairs
@@ -30,6 +31,12 @@ class Plan:
     def pair_index(self) -> dict[tuple[int, int], int]:
         """The number of the predicate pair that joins two labels."""
         return {(pair.before, pair.after): i for i, pair in enumerate(self.pairs)}
+
+    @cached_property
+    def kin(self) -> Kin:
+        """The parts of the machine that do the same."""
+        kinds = {label.type: i for i, label in enumerate(self.bound.labels)}
+        return Kin(self.machine.transitions, [kinds[label.type] for label in self.bound.labels])
 
     def turned(self, machine: Machine) -> Plan:
         """Return the plan for rows that come in the opposite order, with a machine for the patterns so read."""

@@ -42,12 +42,17 @@ class Part:
         return len(self.names) > 1
 
 
-def parts(plans: Mapping[str, Plan]) -> list[Part]:
-    """Divide queries into parts that are evaluated together; the order is that of their first queries."""
+def parts(plans: Mapping[str, Plan], always: bool = False) -> list[Part]:
+    """Divide queries into parts that are evaluated together; the order is that of their first queries.
+
+    They are where that takes no more states than they have one by one, or `always` where it can be done.
+    """
     kinds: dict[Hashable, list[str]] = {}
     for name, plan in plans.items():
         kinds.setdefault(_kind(name, plan), []).append(name)
-    found = [part for names in kinds.values() for part in _parts({name: plans[name] for name in names})]
+    found = [
+        part for names in kinds.values() for part in _parts({name: plans[name] for name in names}, always)
+    ]
     order = {name: i for i, name in enumerate(plans)}
     return sorted(found, key=lambda part: order[part.names[0]])
 
@@ -73,18 +78,18 @@ def _kind(name: str, plan: Plan) -> Hashable:
     return bound.semantics, bound.window, bound.types is None, keys, group, hardest
 
 
-def _parts(plans: Mapping[str, Plan]) -> list[Part]:
+def _parts(plans: Mapping[str, Plan], always: bool) -> list[Part]:
     """Merge queries of one kind, or halves of them where that takes more states than they have one by one."""
-    if len(plans) > 1 and (part := merged(plans)) is not None:
+    if len(plans) > 1 and (part := merged(plans, always)) is not None:
         return [part]
     if len(plans) == 1:
         return [alone(name, plan) for name, plan in plans.items()]
     names = list(plans)
     halves = names[: len(names) // 2], names[len(names) // 2 :]
-    return [part for half in halves for part in _parts({name: plans[name] for name in half})]
+    return [part for half in halves for part in _parts({name: plans[name] for name in half}, always)]
 
 
-def merged(plans: Mapping[str, Plan]) -> Part | None:
+def merged(plans: Mapping[str, Plan], always: bool = False) -> Part | None:
     """Return one plan for queries of one kind, or None where it would not pay."""
     bounds = [plan.bound for plan in plans.values()]
     labels, local, numbers = _labels(bounds)
@@ -106,7 +111,7 @@ def merged(plans: Mapping[str, Plan]) -> Part | None:
         machine = build(operands, bounds[0].semantics, len(labels), negated, apart=True)
     except MachineTooLarge:
         return None
-    if len(machine.states) > sum(len(plan.machine.states) for plan in plans.values()):
+    if not always and len(machine.states) > sum(len(plan.machine.states) for plan in plans.values()):
         return None
     outputs: list[Output] = []
     own: list[tuple[int, ...]] = []

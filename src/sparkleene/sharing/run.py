@@ -11,6 +11,7 @@ import pyarrow as pa
 from sparkleene.engine import finish
 from sparkleene.engine.execute import Results
 from sparkleene.engine.fields import describe
+from sparkleene.engine.graphlets import Sharing
 from sparkleene.engine.options import Options
 from sparkleene.engine.run import Evaluated, evaluate
 from sparkleene.errors import DataError, Diagnostic, SparkleeneError
@@ -32,8 +33,12 @@ def results(
     threads: int,
     sources: Mapping[str, Source],
     write: Write = finish.finish,
+    runs: list[tuple[Part, Sharing | None]] | None = None,
 ) -> Iterator[tuple[str, pa.Table]]:
-    """Evaluate the parts of a workload over a table; give each query's name and result."""
+    """Evaluate the parts of a workload over a table; give each query's name and result.
+
+    `runs` is given what was counted.
+    """
     for part, options in parts:
         try:
             made = evaluate(part.plan, table, options, threads, *sources[part.names[0]])
@@ -41,6 +46,8 @@ def results(
             for name, plan in zip(part.names, part.alone, strict=True):  # who is at fault tells it
                 evaluate(plan, table, options, threads, *sources[name])
             raise
+        if runs is not None:
+            runs.append((part, made[0].sharing))
         yield from written(part, made, write)
 
 

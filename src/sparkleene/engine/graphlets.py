@@ -1,0 +1,293 @@
+"""Which sets of labels make bursts whose rows are done once for many copies, and the arrays that the kernel reads.
+
+Labels that rows can have together are in one set. Sets are joined where the stream shows that their rows alternate
+and the templates of both together are expected to save more than apart: a minimum cover of the patterns by common
+sub-patterns, chosen greedily by the cost model that the kernel decides with for each burst.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from threading import Lock
+from typing import Any
+
+import numpy as np
+
+from sparkleene.kernels.graphlets import COUNTERS, Graphlets
+from sparkleene.kernels.program import ANY, Program
+from sparkleene.plan.kin import Copies, Copy, Kin, Template
+
+Array = np.ndarray[Any, Any]
+Labels = frozenset[int]
+
+# Nanoseconds of a step, a product, a copy, a matrix and one in closed form, by number system and column.
+COSTS = {
+    "float64": (4.0, 8.0, 15.0, 100.0, 50.0),
+    "complex128": (8.0, 14.0, 25.0, 150.0, 400.0),
+    "uint64": (5.0, 12.0, 15.0, 100.0, 200.0),
+}
+EXPECTED = 8.0  # rows of a burst, where no stream was seen
+MOST_TRIALS = 16
+
+
+@dataclass
+class Sharing:
+    """The sets of labels of a program, and what was counted while bursts of them ran."""
+
+    labels: tuple[Labels, ...]
+    graphlets: Graphlets
+    copies: tuple[Copies, ...]
+    counter: Array
+    choice: Array
+    lock: Lock = field(default_factory=Lock)
+
+    def priced(self, dtype: Any, columns: int, sums: int) -> Graphlets:
+        """Return the arrays with the costs of a number system."""
+        cost = np.array(COSTS[np.dtype(dtype).name]) * columns * (1 + sums)
+        worth = np.array([_worth(copies, cost, not sums) for copies in self.copies], np.int64)
+        return self.graphlets._replace(cost=cost, worth=worth, choice=self.choice)
+
+    def count(self, counter: Array) -> None:
+        """Add what a kernel counted."""
+        with self.lock:
+            self.counter += counter
+
+
+def sharing(kin: Kin, program: Program, symbol: Array, choice: bytes | None) -> Sharing | None:
+    """Find the sets of labels of a program for a stream of symbols; None where bursts are not done at once."""
+    still = (program.keep == np.arange(program.states)).all()
+    if program.mode != ANY or not still or program.low_labels.size or (program.pair >= 0).any():
+        return None
+    atoms = _atoms(program.labels)
+    if not atoms:
+        return None
+    sets = tuple(_joined(kin, program, symbol, atoms))
+    graphlets = _arrays(kin, sets, program)
+    forced = np.frombuffer(choice or b"", np.uint8).copy()
+    copies = tuple(kin.copies(labels) for labels in sets)
+    return Sharing(sets, graphlets, copies, np.zeros((len(sets), COUNTERS), np.int64), forced)
+
+
+def _atoms(masks: Array) -> list[Labels]:
+    """Return the labels of rows, those together that some row has together."""
+    found: list[int] = []
+    for mask in masks.tolist():
+        if mask:
+            apart = [other for other in found if not other & mask]
+            for other in found:
+                mask |= other if other & mask else 0
+            found = [*apart, mask]
+    return [frozenset(i for i in range(64) if mask >> i & 1) for mask in found]
+
+
+def _joined(kin: Kin, program: Program, symbol: Array, atoms: list[Labels]) -> list[Labels]:
+    """Join sets of labels as long as that saves more."""
+    rows, follows = _statistics(program, symbol, atoms)
+    near = {(a, b) for a, one in enumerate(atoms) for b, other in enumerate(atoms) if a != b
+            and _adjacent(kin, one, other)}  # fmt: skip
+    sets = [frozenset({a}) for a in range(len(atoms))]
+
+    def labels(of: frozenset[int]) -> Labels:
+        return frozenset().union(*(atoms[a] for a in of))
+
+    def saved(of: frozenset[int]) -> float:
+        chosen = sorted(of)
+        total = float(rows[chosen].sum())
+        bursts = total - float(follows[np.ix_(chosen, chosen)].sum())
+        return _saved(kin.copies(labels(of)), total, max(bursts, 1.0)) if total else 0.0
+
+    value = {one: 0.0 for one in sets}
+    tried: set[frozenset[int]] = set()
+    while len(tried) < MOST_TRIALS:
+        pairs = [
+            (float(follows[a, b] + follows[b, a]), one | other)
+            for one in sets
+            for other in sets
+            for a in one
+            for b in other
+            if one != other and (a, b) in near and one | other not in tried
+            and follows[a, b] + follows[b, a] > 0.25 * min(rows[a], rows[b])
+        ]  # fmt: skip
+        if not pairs:
+            break
+        _, both = max(pairs, key=lambda pair: pair[0])
+        tried.add(both)
+        parts = [one for one in sets if one <= both]
+        for one in (both, *parts):
+            value.setdefault(one, 0.0)
+            value[one] = value[one] or saved(one)
+        if value[both] > 1.1 * sum(value[one] for one in parts):
+            sets = [one for one in sets if not one <= both] + [both]
+    return [labels(of) for of in sets]
+
+
+def _adjacent(kin: Kin, one: Labels, other: Labels) -> bool:
+    """Tell whether some trend has an event of one set right before one of the other."""
+    after = {d for _, label, d in kin.transitions if label in one}
+    return any(s in after for s, label, _ in kin.transitions if label in other)
+
+
+def _statistics(program: Program, symbol: Array, atoms: list[Labels]) -> tuple[Array, Array]:
+    """Return how many rows each set has, and how often a row of one comes after a row of another."""
+    of = np.full(program.labels.size, -1, np.int64)
+    for a, labels in enumerate(atoms):
+        mask = np.uint64(sum(1 << label for label in labels))
+        of[program.labels & mask != 0] = a
+    sequence = of[symbol]
+    sequence = sequence[sequence >= 0]
+    count = len(atoms)
+    rows = np.bincount(sequence, minlength=count)
+    follows = np.bincount(sequence[:-1] * count + sequence[1:], minlength=count * count)
+    return rows, follows.reshape(count, count)
+
+
+def _saved(copies: Copies, rows: float, bursts: float) -> float:
+    """Return the nanoseconds that sharing is expected to save."""
+    step, product, copy, matrix, closed = COSTS["complex128"]
+    total = 0.0
+    for template, some in copies.items():
+        width = template.inner + template.outer
+        for of in _groups(some):
+            steps = rows / bursts * len(template.steps) / max(1, template.slots)
+            once = closed if _closed(template) else steps * width * step
+            together = matrix + once + len(of) * (copy + template.inner * width * product)
+            total += max(0.0, len(of) * steps * step - together) * bursts
+    return total
+
+
+def _worth(copies: Copies, cost: Array, counts: bool) -> int:
+    """Return the fewest rows of a burst for which sharing can pay."""
+    step, product, copy, matrix, closed = cost.tolist()
+    least = math.inf
+    for template, some in copies.items():
+        width = template.inner + template.outer
+        by_slot = np.bincount([slot for slot, _, _ in template.steps], minlength=1)
+        steps, rest = int(by_slot.max()), matrix + len(some) * (copy + template.inner * width * product)
+        if counts and _closed(template):
+            gain, rest = len(some) * steps * step, rest + closed
+        else:
+            gain = (len(some) - width) * steps * step - 1.0
+        if gain > 0:
+            least = min(least, rest / gain)
+    return 1 << 62 if math.isinf(least) else math.ceil(least)
+
+
+def _closed(template: Template) -> bool:
+    return template.inner == 1 and template.slots == 1
+
+
+def _groups(copies: Sequence[Copy]) -> list[list[Copy]]:
+    """Part copies by their labels."""
+    found: dict[tuple[int, ...], list[Copy]] = {}
+    for copy in copies:
+        found.setdefault(copy.labels, []).append(copy)
+    return list(found.values())
+
+
+def _arrays(kin: Kin, sets: Sequence[Labels], program: Program) -> Graphlets:
+    """Write the templates and copies of all sets as arrays."""
+    masks = program.labels
+    set_of = np.full(masks.size, -1, np.int64)
+    symbols: list[Array] = []
+    templates: list[Template] = []
+    groups: list[tuple[int, list[Copy]]] = []
+    group_off = [0]
+    for k, labels in enumerate(sets):
+        here = np.flatnonzero(masks & np.uint64(sum(1 << label for label in labels)))
+        set_of[here] = k
+        symbols.append(here)
+        for template, copies in kin.copies(labels).items():
+            groups += [(len(templates), some) for some in _groups(copies)]
+            templates.append(template)
+        group_off.append(len(groups))
+    slots = max((template.slots for template in templates), default=1)
+    label = np.zeros((len(groups), slots), np.int64)
+    pattern = np.zeros((len(groups), masks.size), np.int64)
+    weight = np.zeros((len(groups), masks.size), np.int64)
+    for h, (t, some) in enumerate(groups):
+        by_slot = np.bincount([slot for slot, _, _ in templates[t].steps], minlength=slots)
+        for slot, one in enumerate(some[0].labels):
+            label[h, slot] = one
+            has = (masks >> np.uint64(one) & np.uint64(1)).astype(np.int64)
+            pattern[h] |= has << slot
+            weight[h] += has * by_slot[slot]
+    every = [copy for _, some in groups for copy in some]
+    inner, outer = (np.array([getattr(t, name) for t in templates], np.int64) for name in ("inner", "outer"))
+    state = np.zeros((len(every), max(inner, default=1)), np.int64)
+    input_off = np.zeros((len(every), max(outer, default=0) + 1), np.int64)
+    inputs: list[int] = []
+    for c, copy in enumerate(every):
+        state[c, : len(copy.states)] = copy.states
+        for x, of in enumerate(copy.inputs):
+            input_off[c, x] = len(inputs)
+            inputs += of
+        input_off[c, len(copy.inputs) :] = len(inputs)
+    return Graphlets(
+        set_of,
+        _offsets([len(some) for some in symbols]),
+        np.concatenate(symbols).astype(np.int64),
+        np.array(group_off, np.int64),
+        np.array([t for t, _ in groups], np.int64),
+        inner,
+        outer,
+        np.array([_closed(template) for template in templates], np.bool_),
+        _offsets([len(template.steps) for template in templates]),
+        np.array([step for template in templates for step in template.steps], np.int64).reshape(-1, 3),
+        label,
+        pattern,
+        weight,
+        _offsets([len(some) for _, some in groups]),
+        state,
+        input_off,
+        np.array(inputs, np.int64),
+        *_actions(program),
+        np.zeros(len(sets), np.int64),
+        np.zeros(5),
+        np.zeros(0, np.uint8),
+    )
+
+
+def _actions(program: Program) -> tuple[Array, Array, Array, Array]:
+    """Return per symbol whether states can be changed one after the other, the order, and what each takes."""
+    direct = np.zeros(program.labels.size, np.bool_)
+    off, act = [0], []
+    source: list[int] = []
+    for y, mask in enumerate(program.labels.tolist()):
+        before: dict[int, list[int]] = {}
+        for label in range(program.off.size - 1):
+            if mask >> label & 1:
+                some = slice(program.off[label], program.off[label + 1])
+                for s, d in zip(program.src[some].tolist(), program.dst[some].tolist(), strict=True):
+                    before.setdefault(d, []).append(s)
+        order = _downstream(before)
+        direct[y] = order is not None
+        for d in order or ():
+            act.append((d, len(source), len(source) + len(before[d])))
+            source += before[d]
+        off.append(len(act))
+    return direct, np.array(off, np.int64), np.array(act, np.int64).reshape(-1, 3), np.array(source, np.int64)
+
+
+def _downstream(before: dict[int, list[int]]) -> list[int] | None:
+    """Order states so that each comes after those that it leads to, None if they go in a circle."""
+    waiting = {d: {s for s in some if s in before and s != d} for d, some in before.items()}
+    after: dict[int, set[int]] = {d: set() for d in before}
+    for d, some in waiting.items():
+        for s in some:
+            after[s].add(d)
+    ready = [d for d, some in after.items() if not some]
+    out = []
+    while ready:
+        d = ready.pop()
+        out.append(d)
+        for s in waiting[d]:
+            after[s].discard(d)
+            if not after[s]:
+                ready.append(s)
+    return out if len(out) == len(before) else None
+
+
+def _offsets(sizes: Sequence[int]) -> Array:
+    return np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
