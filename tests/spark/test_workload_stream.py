@@ -99,10 +99,12 @@ def spread(count: int) -> Any:
 class Workers:
     """What Spark runs for a workload over a stream, a batch at a time; partitions outlive it."""
 
-    def __init__(self, made: Workload, rows: pa.Schema, count: int = 2, update: bool = False) -> None:
+    def __init__(
+        self, made: Workload, rows: pa.Schema, count: int = 2, update: bool = False, masks: bool = True
+    ) -> None:
         self.count = count
         self.requests = made._requests(rows.names, None, "update" if update else None)
-        self.lows = lower_together(self.requests, lambda term: True, [True for _ in self.requests])
+        self.lows = lower_together(self.requests, lambda term: masks, [masks for _ in self.requests])
         self.schema = schema_of(
             self.requests,
             lambda one: check(one.plan, rows.empty_table(), one.options, one.source, one.filename),
@@ -337,6 +339,33 @@ def test_windows_and_keys_differ_among_parts() -> None:
         assert {row["query"] for row in found} == set(TEXTS)
 
 
+def test_labels_that_are_found_by_workers() -> None:
+    made = workload(TEXTS | {"big": "RETURN COUNT(*) PATTERN A+ WHERE A.k + 1 < NEXT(A).k WITHIN 9 seconds"})
+    batches = [*rows_of("a1 b3 a2 c5 z4"), *rows_of("a4 b4 a7 c8 c6", k=3), *rows_of("a1000000")]
+    workers = Workers(made, SIMPLE, masks=False)
+    assert all("type" in each.rows.names for each in workers.stream.streams)
+    found = [row for rows in workers.run(batches, 6000) for row in rows if row["window_end"] < at(10**5)]
+    assert plain(found) == plain(over(made, pa.concat_tables(batches)))
+
+
+def test_plans_that_read_from_the_end() -> None:
+    within = "WHERE [k] AND C.x <= NEXT(C).x WITHIN 10 seconds SLIDE 5 seconds"
+    made = workload({name: f"RETURN COUNT(*) PATTERN SEQ({name}, C+, D) {within}" for name in "AB"})
+    schema = SIMPLE.append(pa.field("x", pa.int64()))
+    rows = [{**row, "x": n % 3} for n, row in enumerate(events("a1 c2 b3 c4 d5 c3.5 d7 c6 d6.5 a8 c9 d9"))]
+    batches = [pa.Table.from_pylist(some, schema) for some in (rows[::2], rows[1::2], END)]
+    workers = Workers(made, schema)
+    assert workers.requests[0].plan.backward is not None
+    found = [row for some in workers.run(batches, 20_000) for row in some if row["window_end"] < at(10**5)]
+    assert plain(found) == plain(over(made, pa.concat_tables(batches))) and len(found) > 1
+
+
+def test_a_null_time_is_an_error() -> None:
+    rows = pa.Table.from_pylist([{"time": None, "type": "Z", "k": 1}], SIMPLE)
+    with pytest.raises(AssertionError, match="null-time"):
+        Workers(workload(TEXTS), SIMPLE).batch(rows)
+
+
 def test_a_late_row_is_counted_once() -> None:
     made = workload(TEXTS)
     workers = Workers(made, SIMPLE, 2)
@@ -462,6 +491,11 @@ def test_a_changed_query() -> None:
     texts = {name: TEXTS[name] for name in ("pairs", "alone")}
     changed = texts | {"alone": texts["alone"].replace("SEQ(B, C)", "SEQ(C, B)")}
     assert "= note: changed: alone\n" in going_on(workload(texts), workload(changed))
+    texas, ohio = (
+        workload({"all": texts["alone"].replace("B,", "City,")}, hierarchy={"B": "City"} | more)
+        for more in ({}, {"A": "City"})
+    )
+    assert "= note: changed: all\n" in going_on(texas, ohio)
     spaces = texts | {"alone": texts["alone"].replace(" ", "  ")}
     first, then = Workers(workload(texts), SIMPLE), Workers(workload(spaces), SIMPLE)
     first.batch(*rows_of("a1"))

@@ -1,4 +1,9 @@
-"""A workload over a streaming DataFrame: one scan and one state, in which each part has buckets of its own."""
+"""A workload over a streaming DataFrame: one scan and one state, in which each part has buckets of its own.
+
+A row that comes after the watermark is counted once in `late_rows`, however many queries would have had it. A state
+belongs to all queries of the workload: a query that began in the middle of a stream would not have the rows before,
+and so there is an error if a stream goes on from its checkpoint with other queries, with their names.
+"""
 
 from __future__ import annotations
 
