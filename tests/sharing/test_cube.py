@@ -24,6 +24,7 @@ from sparkleene.language.bind import bind
 from sparkleene.language.build import part
 from sparkleene.reference import evaluate
 from sparkleene.sharing.arborescence import arborescence
+from sparkleene.sharing.derive import asked, undivided
 from sparkleene.sharing.hierarchy import Hierarchy
 from sparkleene.sharing.relate import kind as finer
 from sparkleene.sharing.totals import total
@@ -41,16 +42,19 @@ def cubes(draw: st.DrawFn, **kinds: Any) -> tuple[dict[str, sk.Query], Case]:
         tree = parse(case.text)
         items = [item for item in tree.returns if additive(item.value)]
         case = replace(case, text=to_text(replace(tree, returns=tuple(items))))
-    if draw(st.integers(0, 3)) == 0:  # events of concepts themselves
-        rows = [dict(row, type=draw(st.sampled_from([row["type"], "E", "F"]))) for row in case.rows]
-        case = replace(case, rows=tuple(rows))
+    concepts = draw(st.integers(0, 3)) == 0  # events of concepts themselves
+    types = st.sampled_from([*"ABCABCD", "E", "F"] if concepts else [*"ABCABCD"])
+    case = replace(case, rows=tuple(dict(row, type=draw(types)) for row in case.rows))
     given = options(case)
     try:
         base = sk.query(case.text, **given)
     except sk.QueryError as error:
         assume(error.diagnostics[0].code not in ("ambiguous-negation", "pattern-too-large"))
         raise
-    names = draw(st.lists(st.sampled_from(base.plan.bound.labels), min_size=1, max_size=2, unique=True))
+    labels, form = base.plan.bound.labels, asked("", base.plan.bound, 1).form
+    single = [label for i, label in enumerate(labels) if undivided(form, i, "") is None]
+    usual = single if single and draw(st.integers(0, 3)) else labels
+    names = draw(st.lists(st.sampled_from(usual), min_size=1, max_size=2, unique=True))
     queries = {}
     for chosen in product(*(draw(kinds_of(label.type)) for label in names)):
         try:
@@ -140,17 +144,65 @@ def check(queries: dict[str, sk.Query], case: Case) -> None:
 @pytest.mark.parametrize("numbers", ["double", "exact"])
 @pytest.mark.parametrize("semantics", strategies.SEMANTICS)
 @given(data=st.data())
-@settings(max_examples=15)
+@settings(max_examples=20)
 def test_a_cube_gives_what_each_query_gives(semantics: str, numbers: str, data: st.DataObject) -> None:
     check(*data.draw(cubes(semantics=semantics, numbers=numbers)))
 
 
 @pytest.mark.parametrize("kind", ["keys", "trigger", "events", "sliding"])
 @given(data=st.data())
-@settings(max_examples=10)
+@settings(max_examples=12)
 def test_keys_and_windows(kind: str, data: st.DataObject) -> None:
     kinds = {"keys": True} if kind == "keys" else {"kinds": (kind,)}
     check(*data.draw(cubes(**kinds)))
+
+
+@st.composite
+def sums(draw: st.DrawFn, semantics: str) -> tuple[dict[str, sk.Query], Case]:
+    """Draw queries for most types of one label or two that stand once, which often add up."""
+    pattern = draw(
+        st.sampled_from(
+            [
+                "SEQ({} t, D b)",
+                "SEQ(D b, {} t)",
+                "SEQ(D b+, {} t, D c?)",
+                "SEQ({} t, NOT A n, D b)",
+                "SEQ({} t, {} u, D b)",
+                "SEQ(D b, SEQ({} t, NOT SEQ(C m, C n), {} u))",
+            ]
+        )
+    )
+    conditions = ["", "", "WHERE [k]", "WHERE t.x < b.x", "WHERE t.y > 0 AND [t.k]", "WHERE x > 0"]
+    groups = ["", "", "GROUP-BY k", "GROUP-BY t.k", "GROUP-BY b.k, t.y"]
+    additive = [
+        "COUNT(*) AS n, SUM(t.x) AS s, MIN(b.y) AS lo, MAX(t.x) AS hi",
+        "COUNT(b) AS c, SUM(f), MIN(f)",
+    ]
+    returned = draw(st.sampled_from(additive))
+    window = draw(strategies.windows(["none", "tumbling", "sliding", "events"]))
+    rest = (
+        f"SEMANTICS {semantics} {draw(st.sampled_from(conditions))} {draw(st.sampled_from(groups))} {window}"
+    )
+    rows = draw(st.lists(strategies.rows((*"ABCD",), 9), min_size=5, max_size=9))
+    numbers = draw(st.sampled_from(["double", "exact"]))
+    case = Case("", tuple(row for row in rows if row["type"] != "Z"), "time", "type", None, 0, numbers)
+    texts = {
+        "".join(kinds): f"RETURN {returned} PATTERN {pattern.format(*kinds)} {rest}"
+        for kinds in product("ABCEF", repeat=pattern.count("{}"))
+    }
+    gone = draw(st.lists(st.sampled_from(sorted(texts)), max_size=2))
+    try:
+        made = {name: sk.query(text, **options(case)) for name, text in texts.items() if name not in gone}
+    except sk.QueryError:  # labels that are never neighbours
+        assume(False)
+    return made, case
+
+
+@pytest.mark.parametrize("semantics", strategies.SEMANTICS)
+@given(data=st.data())
+@settings(max_examples=40)
+def test_sums(semantics: str, data: st.DataObject) -> None:
+    check(*data.draw(sums(semantics)))
 
 
 # ---- when results add up

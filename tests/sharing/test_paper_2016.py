@@ -14,9 +14,9 @@ from sparkleene.workload import workload
 
 # ---- figures 1 and 4: queries of an emergency at several levels
 
-# The figures are pictures. The text fixes q1, q2, q3, q5, that q6 is finer than q3 by pattern, that q4 and q7 have a
-# negated D and DBusStation, and that !D was put into q3 after G. Assumed are the names behind the letters, the place of the
-# further type of q6, and that q4 and q7 differ in nothing else; the text once writes !D for q7.
+# The figures are pictures. The text fixes q1, q2, q3, q5, that q6 is finer than q3 by pattern, that D is negated in
+# q4 and DBusStation in q7, and that !D was put into q3 after G. Assumed are the names behind the letters, the place
+# of the further type of q6, and that q4 and q7 differ in nothing else; the text once writes !D for q7.
 PLACES = {
     "DBusStation": "Dallas",
     "Dallas": "Texas",
@@ -119,7 +119,7 @@ def test_figure_5_prefix_counters(pattern: str, counters: list[int]) -> None:
 # ---- figure 6: snapshots under expiration
 
 # The window has 12 s: f1 comes at 12 and expires at 24, so all others came 12 s before they expire. No stream of
-# plain A, B and C has the figure's counts, since c2 would also follow b1 and b2; here a C follows Bs with the same x.
+# plain A, B and C has the figure's counts, since c2 would also follow b1 and b2; here a C follows Bs of the same x.
 # The two G complete the example.
 WINDOW = 12
 STREAM: list[dict[str, Any]] = [
