@@ -3,11 +3,16 @@
 from __future__ import annotations
 
 import random
+import tempfile
 from collections.abc import Iterator
+from pathlib import Path
 
+import numpy as np
 import pyarrow as pa
+import pyarrow.parquet as pq
 
 import sparkleene as sk
+from benchmarks import spark_batch
 from benchmarks.common import Line, best
 from sparkleene.workload import Workload, workload
 
@@ -59,6 +64,54 @@ def run(scale: float = 1.0) -> Iterator[Line]:
     detail = ", ".join(f"{count}: {seconds * 1e3:.1f} ms" for count, seconds in times.items())
     growth = (times[200] - times[100]) / 100 / (times[50] - times[10]) * 40
     yield Line("time of a query more, 100 to 200 / 10 to 50", growth, "", detail)
+    yield from on_spark(scale)
+
+
+# ---- on Spark
+
+BY_USER = "WHERE [user] GROUP-BY user WITHIN 1 hour SLIDE 1 hour"
+
+
+def write(folder: Path, files: int, rows: int) -> list[str]:
+    """Write files of events, one a millisecond, in order of time, of 3,000 users."""
+    paths = []
+    for number in range(files):
+        rng = np.random.default_rng(number)
+        begin = number * rows
+        times = spark_batch.FIRST + np.arange(begin, begin + rows).astype("timedelta64[ms]")
+        kinds = pa.array(rng.integers(0, len(TYPES), rows).astype(np.int8))
+        table = pa.table(
+            {
+                "time": pa.array(times).cast(pa.timestamp("us", "UTC")),
+                "type": pa.DictionaryArray.from_arrays(kinds, pa.array(TYPES)),
+                "user": rng.integers(0, spark_batch.USERS, rows),
+            }
+        )
+        paths.append(str(folder / f"{number:02}.parquet"))
+        pq.write_table(table, paths[-1], row_group_size=max(1, rows // 5))
+    return paths
+
+
+def on_spark(scale: float = 1.0, repeat: int = 2) -> Iterator[Line]:
+    """Measure 20 queries by user against the job of the longest of them, from a DataFrame and by path."""
+    texts = {name: f"{text} {BY_USER}" for name, text in queries(20).items()}
+    several, one = workload(texts), sk.query(max(texts.values(), key=len))
+    rows = max(1000, int(5_000_000 * scale))
+    with tempfile.TemporaryDirectory() as folder:
+        paths = write(Path(folder), 2, rows)
+        spark = spark_batch.session("local[2]")
+        jobs = {
+            ("DataFrame", "20"): lambda: several.run(spark.read.parquet(*paths)),
+            ("DataFrame", "1"): lambda: one.run(spark.read.parquet(*paths)),
+            ("by path", "20"): lambda: several.run(paths, engine="spark"),
+            ("by path", "1"): lambda: one.run(paths, engine="spark"),
+        }
+        found = spark_batch.measure(jobs, repeat)
+        spark_batch.same("20 queries", found["DataFrame", "20"], found["by path", "20"])
+        spark.stop()
+    for way in ("DataFrame", "by path"):
+        name = f"20 queries / one on Spark, {2 * rows:,} events, {way}"
+        yield spark_batch.ratio(name, found[way, "20"], found[way, "1"], "<= 3")
 
 
 _MADE: dict[tuple[int, str, str], Workload] = {}
