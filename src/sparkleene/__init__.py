@@ -10,6 +10,7 @@ from sparkleene.cube import Cube, cube
 from sparkleene.errors import DataError, Diagnostic, QueryError, SparkleeneError
 from sparkleene.language.build import both, either, no, optional, plus, seq, star, times
 from sparkleene.query import Query, pattern, query
+from sparkleene.workload import Workload, workload
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -23,6 +24,7 @@ __all__ = [
     "Query",
     "QueryError",
     "SparkleeneError",
+    "Workload",
     "both",
     "cube",
     "either",
@@ -36,6 +38,7 @@ __all__ = [
     "spark",
     "star",
     "times",
+    "workload",
 ]
 __version__ = "0.1.0"
 

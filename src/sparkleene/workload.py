@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import replace
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
 from sparkleene.errors import Diagnostic, QueryError
 from sparkleene.language import parse, to_text
+from sparkleene.language.sources import Source, of_file
 from sparkleene.plan.text import count
 from sparkleene.query import OutputMode, Query, Strategy, _is_spark
 
@@ -26,7 +27,7 @@ class Workload:
 
     def __init__(
         self,
-        queries: Mapping[str, str],
+        queries: Mapping[str, str | Source] | str | os.PathLike[str],
         sharing: Sharing = "auto",
         hierarchy: Mapping[str, str] | str | os.PathLike[str] | None = None,
         **options: Any,
@@ -34,13 +35,16 @@ class Workload:
         """Compile the queries; see `sparkleene.workload`."""
         if sharing not in get_args(Sharing):
             raise _wrong(f"sharing is '{sharing}'", "choose 'auto', 'always' or 'never'")
-        if not queries:
+        sources = _sources(queries)
+        if not sources:
             raise _wrong("the workload has no queries", "give some: {'name': 'RETURN ...'}")
         self.sharing = sharing
         self._choice = bytes([1]) if sharing == "always" else None  # what to decide on bursts
         if hierarchy is not None:
-            options |= _concepts(queries, hierarchy, options)
-        self.queries = {name: Query(text, filename=name, **options) for name, text in queries.items()}
+            options |= _concepts(sources.values(), hierarchy, options)
+        self.queries = {
+            name: Query(text, filename=filename, **options) for name, (text, filename) in sources.items()
+        }
         self._parts_for = lru_cache(maxsize=8)(self._make_parts)
         self._stats: Stats | None = None
 
@@ -88,7 +92,7 @@ class Workload:
         made = self._parts_for(tuple(names))
         needed = sorted({column for part in made for column in some._needed(part.plan, names)})
         table, back = read(data, needed, [] if some.type is None else [some.type])
-        sources = {name: (q.text, name) for name, q in self.queries.items()}
+        sources = {name: (q.text, q._filename) for name, q in self.queries.items()}
         with held():
             given = [(part, replace(some._options(), choice=self._choice)) for part in made]
             runs: list[Any] = []
@@ -131,6 +135,11 @@ class Workload:
         return "\n".join(lines)
 
     @property
+    def time(self) -> str:
+        """The column of event times."""
+        return next(iter(self.queries.values())).time
+
+    @property
     def stats(self) -> Stats:
         """What was shared in the last run in this process: the bursts of each sub-pattern, and how they were done.
 
@@ -155,7 +164,14 @@ class Workload:
         return f"<sparkleene workload of {', '.join(self.queries)}>"
 
 
-def _concepts(queries: Mapping[str, str], given: Any, options: Mapping[str, Any]) -> dict[str, Any]:
+def _sources(queries: Mapping[str, str | Source] | str | os.PathLike[str]) -> dict[str, Source]:
+    """Return the queries of a mapping or a file; errors show a name of the one, and the path of the other."""
+    if not isinstance(queries, Mapping):
+        return of_file(queries)
+    return {name: one if isinstance(one, Source) else Source(one, name) for name, one in queries.items()}
+
+
+def _concepts(sources: Iterable[Source], given: Any, options: Mapping[str, Any]) -> dict[str, Any]:
     """Return the types of all patterns as conditions: a concept is all that is below it."""
     from sparkleene.language.patterns import atoms
     from sparkleene.sharing.hierarchy import hierarchy
@@ -165,7 +181,7 @@ def _concepts(queries: Mapping[str, str], given: Any, options: Mapping[str, Any]
         raise _wrong(
             "a hierarchy is for types in a column", "leave out types=, and name the column with type="
         )
-    trees = [parse(text, name) for name, text in queries.items()]
+    trees = [parse(*source) for source in sources]
     names = dict.fromkeys(atom.type for tree in trees for atom, _ in atoms(tree.pattern))
     return {"types": hierarchy(given).types(names, column), "type": None}
 
@@ -175,17 +191,17 @@ def _wrong(message: str, help: str) -> QueryError:
 
 
 def workload(
-    queries: Mapping[str, str],
+    queries: Mapping[str, str] | str | os.PathLike[str],
     sharing: Sharing = "auto",
     hierarchy: Mapping[str, str] | str | os.PathLike[str] | None = None,
     **options: Any,
 ) -> Workload:
     """Compile many queries that run over the same events, together where that pays.
 
-    `queries` maps names to texts. With sharing="never" each runs by itself; with "always" all share that can,
-    also where it costs more. `hierarchy` maps types to concepts
-    above them, or is a file that does: a pattern may name a concept, and means all types below it. `options` are
-    those of `sparkleene.query`, and hold for all.
+    `queries` maps names to texts, or is a file of queries, each after its name and a colon. With sharing="never"
+    each runs by itself; with "always" all share that can, also where it costs more. `hierarchy` maps types to
+    concepts above them, or is a file that does: a pattern may name a concept, and means all types below it.
+    `options` are those of `sparkleene.query`, and hold for all.
 
     >>> import pyarrow as pa
     >>> table = pa.table({"time": [1, 2, 3, 4], "type": list("ABAC")})
