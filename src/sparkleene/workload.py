@@ -83,6 +83,7 @@ class Workload:
         from sparkleene.engine.interrupts import held
         from sparkleene.engine.tables import opened, read, schema_names
         from sparkleene.engine.threads import threads_of
+        from sparkleene.sharing.merge import joints
         from sparkleene.sharing.run import results, union
         from sparkleene.sharing.stats import stats
 
@@ -96,7 +97,8 @@ class Workload:
         with held():
             given = [(part, replace(some._options(), choice=self._choice)) for part in made]
             runs: list[Any] = []
-            found = dict(results(given, table, threads_of(threads), sources, runs=runs))
+            panes = joints(made) if self.sharing != "never" else []
+            found = dict(results(given, table, threads_of(threads), sources, joints=panes, runs=runs))
         self._stats = stats(runs)
         return back(union({name: found[name] for name in self.queries}))
 

@@ -31,6 +31,7 @@ def workloads(draw: st.DrawFn, semantics: str, most: int = 6) -> tuple[dict[str,
     keys = draw(st.sampled_from(["", "WHERE [k] GROUP-BY k", "WHERE [k]", "WHERE [k, y] GROUP-BY k"]))
     common = parse(f"RETURN COUNT(*) PATTERN A {keys}")
     rare = draw(st.booleans())  # queries of other kinds too
+    windows = draw(st.booleans())  # and of other windows
     kinds: dict[str, Any] = {} if rare else {"conjunction": False, "adjacent": False}
     first: Case | None = None
     texts = {}
@@ -40,7 +41,8 @@ def workloads(draw: st.DrawFn, semantics: str, most: int = 6) -> tuple[dict[str,
         tree = parse(case.text)
         own = tuple(one for one in tree.where if not isinstance(one, Equivalence))
         if not (rare and draw(st.integers(0, 4)) == 0):
-            tree = replace(tree, where=common.where + own, group=common.group, within=window)
+            within = tree.within if windows and draw(st.booleans()) else window
+            tree = replace(tree, where=common.where + own, group=common.group, within=within)
         items = [replace(item, alias=f"{item.alias}_{number}") for item in tree.returns]
         texts[f"q{number}"] = to_text(replace(tree, returns=tuple(items)))
     assert first is not None
@@ -66,7 +68,12 @@ def test_shared_and_alone_and_by_definition(semantics: str, numbers: str, data: 
         assume(error.diagnostics[0].code not in ("ambiguous-negation", "pattern-too-large"))
         raise
     found = together.run(rows)
-    assert found.equals(workload(texts, "never", **given).run(rows))
+    never = workload(texts, "never", **given).run(rows)
+    assert found.equals(never)
+    always = workload(texts, "always", **given).run(rows)
+    assert always.schema.equals(never.schema) and always.num_rows == never.num_rows
+    for row, other in zip(always.to_pylist(), never.to_pylist(), strict=True):
+        assert all(same(row[key], value) for key, value in other.items()), (row, other)
     for name, text in texts.items():
         alone = sk.query(text, **given).run(rows).to_pylist()
         mine = [row for row in found.to_pylist() if row["query"] == name]
@@ -75,6 +82,38 @@ def test_shared_and_alone_and_by_definition(semantics: str, numbers: str, data: 
         assert len(mine) == len(expected)
         for row, wanted in zip(mine, expected, strict=True):
             assert all(same(row[key], value) for key, value in wanted.items()), (row, wanted)
+
+
+WINDOWS = (
+    "WITHIN 4 SLIDE 2",
+    "WITHIN 6 SLIDE 3",
+    "WITHIN 5 SLIDE 5",
+    "WITHIN 12 SLIDE 4",
+    "WITHIN 3 SLIDE 6",
+)
+
+
+@pytest.mark.parametrize("semantics", SEMANTICS)
+@given(data=st.data())
+@settings(max_examples=40)
+def test_windows_share_panes(semantics: str, data: st.DataObject) -> None:
+    patterns = data.draw(
+        st.lists(st.sampled_from(["SEQ(A+, B)", "SEQ(A, NOT C, B)", "(A OR B)+"]), min_size=2)
+    )
+    texts = {
+        f"q{i}": f"RETURN COUNT(*) AS n, SUM(A.v) AS s, MAX(A.v) AS m PATTERN {pattern} "
+        f"SEMANTICS {semantics} {data.draw(st.sampled_from(WINDOWS))}"
+        for i, pattern in enumerate(patterns[:6])
+    }
+    types = data.draw(st.lists(st.sampled_from("ABC"), min_size=1, max_size=40))
+    steps = data.draw(st.lists(st.integers(0, 4), min_size=len(types), max_size=len(types)))
+    times = [sum(steps[: i + 1]) for i in range(len(steps))]
+    rows = pa.table({"time": times, "type": types, "v": [i % 7 for i in range(len(types))]})
+    note(f"{texts}\n{rows.to_pydict()}")
+    offset = data.draw(st.sampled_from([None, 1]))
+    never = workload(texts, "never", offset=offset).run(rows)
+    assert workload(texts, "always", offset=offset).run(rows).equals(never)
+    assert workload(texts, offset=offset).run(rows).equals(never)
 
 
 def states(made: Workload) -> list[tuple[tuple[str, ...], int]]:
@@ -142,7 +181,7 @@ def test_errors_name_the_query() -> None:
         workload({"first": "RETURN COUNT(*) PATTERN A", "second": "RETURN COUNT(*) PATTERN SEQ(A+ B)"})
     with pytest.raises(sk.QueryError, match="no queries"):
         workload({})
-    with pytest.raises(sk.QueryError, match="choose 'auto' or 'never'"):
+    with pytest.raises(sk.QueryError, match="choose 'auto', 'always' or 'never'"):
         workload({"a": "RETURN COUNT(*) PATTERN A"}, "sometimes")  # type: ignore[arg-type]
 
 

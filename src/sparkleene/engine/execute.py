@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -20,6 +19,7 @@ from sparkleene.kernels.program import Events, Field, Program
 
 Array = np.ndarray[Any, Any]
 Units = Callable[[], tuple[Array, Array]]
+Span = tuple[Array, Array]  # windows: rows from, rows to
 
 SAFE_BITS = 960  # results below 2**960 cannot overflow a double on the way
 STRETCH = 1 << 16  # the shortest stretch worth a task of its own
@@ -78,7 +78,7 @@ def _run(
     worth = len(compiled.events.tick) >= WORTH and words.supports(program)
     table = words.prepare(program) if worth and not forced else None
     if not forced and units is not None and lo.size > 1 and _slides(program, table, lo, hi):
-        _slide(compiled, program, table, lo, hi, units, values, lows, pool)
+        _slide(compiled, program, table, [(lo, hi, values, lows)], units, pool)
     elif table is not None:
         _words(compiled, program, table, lo, hi, values, pool)
     else:
@@ -307,38 +307,88 @@ def _cut(tick: Array, lo: Array, hi: Array, threads: int) -> tuple[Array, Array,
 
 
 def _slides(program: Program, table: words.Words | None, lo: Array, hi: Array) -> bool:
-    """Tell whether composing units is cheaper than running every window by itself (costs in nanoseconds)."""
-    states = program.states
-    rows = int(hi[-1] - lo[0])  # windows of several sub-streams follow each other
-    apart = int((hi - lo).sum())
-    if apart < 2 * rows:
-        return False
-    vector, matrix = (3.0, 6.0) if table is not None else (60.0, 60.0 + 40.0 * states)
+    """Tell whether composing units is cheaper than running every window by itself."""
+    apart, composed = _costs(program, program.states, table is not None, [(lo, hi)])
+    return 2 * _extent(lo, hi) <= int((hi - lo).sum()) and apart > composed
+
+
+def _extent(lo: Array, hi: Array) -> int:
+    """Return how many rows windows lie over; those of several sub-streams follow each other."""
+    return int(hi[-1] - lo[0]) if lo.size else 0
+
+
+def _costs(program: Program, states: int, table: bool, spans: Sequence[Span]) -> tuple[float, float]:
+    """Return the nanoseconds for every window by itself, and for units that are composed."""
+    vector, matrix = (3.0, 6.0) if table else (60.0, 60.0 + 40.0 * states)
     product = 16.0 * states**3 * (1 + 2 * program.sum_labels.size + program.low_labels.size)
-    return apart * vector > rows * matrix + min(rows, lo.size) * product
+    rows = max(_extent(lo, hi) for lo, hi in spans)
+    windows = sum(min(_extent(lo, hi), lo.size) for lo, hi in spans)
+    return sum(int((hi - lo).sum()) for lo, hi in spans) * vector, rows * matrix + windows * product
+
+
+def composing_pays(compiled: Compiled, spans: Sequence[Span], states: Sequence[int]) -> bool:
+    """Tell whether windows of several kinds cost less by common units than each kind by itself.
+
+    By itself a kind would have a machine of so many `states`.
+    """
+    program = compiled.program
+    large = len(compiled.events.tick) >= WORTH
+
+    def costs(count: int, some: Sequence[Span]) -> tuple[float, float]:
+        return _costs(program, count, large and words.supports(program._replace(states=count)), some)
+
+    apart = sum(min(costs(count, [span])) for count, span in zip(states, spans, strict=True))
+    return costs(program.states, spans)[1] < apart
+
+
+def run_panes(compiled: Compiled, spans: Sequence[Span], units: Units, threads: int) -> list[Results]:
+    """Evaluate windows of several kinds by units that all of them are made of."""
+    program = compiled.program
+    large = len(compiled.events.tick) >= WORTH and words.supports(program)
+    table = words.prepare(program) if large else None
+    found = []
+    for lo, _ in spans:
+        shape = (lo.size, program.classes)
+        values = np.zeros((*shape, 1 + program.sum_labels.size), np.complex128)
+        found.append(Results(values, np.full((*shape, program.low_labels.size), np.inf)))
+    given = [(*span, results.values, results.lows) for span, results in zip(spans, found, strict=True)]
+    _slide(compiled, program, table, [some for some in given if some[0].size], units, Pool(threads))
+    return found
 
 
 def _slide(
     compiled: Compiled,
     program: Program,
     table: words.Words | None,
-    lo: Array,
-    hi: Array,
+    spans: Sequence[tuple[Array, Array, Array, Array]],
     units: Units,
-    values: Array,
-    lows: Array,
     pool: Pool,
 ) -> None:
+    """Compose units to windows, of one kind or several: rows from, rows to, and where their results go."""
+    if not spans:
+        return
     unit_lo, unit_hi = units()
-    first = np.searchsorted(unit_lo, lo, "left")
-    last = np.searchsorted(unit_lo, hi, "left")
+    kinds = [
+        (np.searchsorted(unit_lo, lo, "left"), np.searchsorted(unit_lo, hi, "left"), values, lows)
+        for lo, hi, values, lows in spans
+    ]
     states = program.states
-    widest = int((last - first).max())
+    widest = max(int((last - first).max()) for first, last, _, _ in kinds)
     field = Field(np.ones(states, np.complex128), np.zeros(states, np.uint64))
     sums, minima = program.sum_labels.size, program.low_labels.size
+    block = max(BLOCK, 8 * widest)
 
     def task(part: slice) -> None:
-        begin, end = int(first[part][0]), int(last[part].max())
+        begin: int = part.start
+        here = [
+            (*(column[a:b] for column in kind),)
+            for kind in kinds
+            for a, b in [np.searchsorted(kind[0], [begin, part.stop], "left").tolist()]
+            if b > a
+        ]
+        if not here:
+            return
+        end = max(int(last.max()) for _, last, _, _ in here)
         some = slice(begin, end)
         matrices = np.zeros((end - begin, states, states * (1 + sums)), np.complex128)
         low = np.full((end - begin, states, states * minima), np.inf)
@@ -346,11 +396,8 @@ def _slide(
             _word_matrices(compiled, program, table, unit_lo[some], unit_hi[some], matrices)
         else:
             linear.matrices(program, compiled.events, field, unit_lo[some], unit_hi[some], matrices, low)
-        linear.slide(
-            program, field, matrices, low, first[part] - begin, last[part] - begin, values[part], lows[part]
-        )
+        for first, last, values, lows in here:
+            linear.slide(program, field, matrices, low, first - begin, last - begin, values, lows)
 
-    block = max(BLOCK, 8 * widest)
-    cuts = np.searchsorted(first, np.arange(first[0], last[-1], block), "left")
-    edges = np.unique([0, *cuts.tolist(), lo.size]).tolist()
-    pool.map(task, [slice(a, b) for a, b in pairwise(edges)])
+    every = min(int(first[0]) for first, *_ in kinds), max(int(first[-1]) for first, *_ in kinds)
+    pool.map(task, [slice(begin, begin + block) for begin in range(every[0], every[1] + 1, block)])

@@ -23,6 +23,7 @@ from sparkleene.engine.fields import (
     plain,
     told,
 )
+from sparkleene.engine.memo import once
 from sparkleene.language.bound import Path
 
 Codes = np.ndarray[Any, Any]
@@ -39,6 +40,10 @@ def codes(table: pa.Table, path: Path, source: str = "", filename: str = "query"
     >>> codes(pa.table({"k": ["b", None, "a", "b"]}), ("k",))[0]
     array([ 0, -1,  1,  0], dtype=int32)
     """
+    return once(("codes", id(table), path), lambda: _codes(table, path, source, filename))
+
+
+def _codes(table: pa.Table, path: Path, source: str, filename: str) -> tuple[Codes, pa.Array]:
     place = Place(source, filename)
     found = find(table, path, place)
     column = plain(found)

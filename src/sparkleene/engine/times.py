@@ -23,6 +23,7 @@ from sparkleene.engine.fields import (
     sample,
     told,
 )
+from sparkleene.engine.memo import once
 from sparkleene.engine.options import Options
 from sparkleene.errors import DataError, suggest
 from sparkleene.language.ast import NOWHERE
@@ -94,6 +95,13 @@ def time_column(
     >>> time_column(pa.table({"t": [1, 2]}), "t", "seconds").ticks_per_ms
     Fraction(1, 1000)
     """
+    key = ("times", id(table), name, time_unit)
+    return once(key, lambda: _time_column(table, name, time_unit, source, filename, numbered))
+
+
+def _time_column(
+    table: pa.Table, name: str, time_unit: str | None, source: str, filename: str, numbered: bool
+) -> Time:
     place = Place(source, filename)
     path = tuple([name])
     column = find(table, path, place)

@@ -42,6 +42,32 @@ class Part:
         return len(self.names) > 1
 
 
+@dataclass(frozen=True)
+class Joint:
+    """Parts that differ in their windows alone, and a plan for all of their queries."""
+
+    part: Part
+    members: tuple[Part, ...]
+
+
+def joints(parts: Sequence[Part]) -> list[Joint]:
+    """Find the parts whose windows can be made of common panes."""
+    kinds: dict[Hashable, list[Part]] = {}
+    for part in parts:
+        bound = part.plan.bound
+        slides = bound.window is not None and bound.window.slide is not None and bound.window.unit != "events"
+        kind = _kind(part.names[0], part.alone[0])
+        if slides and part.plan.composes and isinstance(kind, tuple):
+            semantics, _, *rest = kind
+            kinds.setdefault((semantics, *rest), []).append(part)
+    found = []
+    for members in kinds.values():
+        plans = {name: plan for part in members for name, plan in zip(part.names, part.alone, strict=True)}
+        if len(members) > 1 and (whole := merged(plans)) is not None:
+            found.append(Joint(whole, tuple(members)))
+    return found
+
+
 def parts(plans: Mapping[str, Plan], always: bool = False) -> list[Part]:
     """Divide queries into parts that are evaluated together; the order is that of their first queries.
 

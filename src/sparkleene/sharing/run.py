@@ -12,10 +12,12 @@ from sparkleene.engine import finish
 from sparkleene.engine.execute import Results
 from sparkleene.engine.fields import describe
 from sparkleene.engine.graphlets import Sharing
+from sparkleene.engine.memo import remembering
 from sparkleene.engine.options import Options
+from sparkleene.engine.panes import together
 from sparkleene.engine.run import Evaluated, evaluate
 from sparkleene.errors import DataError, Diagnostic, SparkleeneError
-from sparkleene.sharing.merge import Part
+from sparkleene.sharing.merge import Joint, Part
 
 QUERY = "query"
 """The column that says which query a row is of."""
@@ -33,13 +35,35 @@ def results(
     threads: int,
     sources: Mapping[str, Source],
     write: Write = finish.finish,
+    joints: Sequence[Joint] = (),
     runs: list[tuple[Part, Sharing | None]] | None = None,
 ) -> Iterator[tuple[str, pa.Table]]:
     """Evaluate the parts of a workload over a table; give each query's name and result.
 
-    `runs` is given what was counted.
+    `joints` are parts that may share panes; `runs` is given what was counted.
     """
+    with remembering():
+        yield from _results(parts, table, threads, sources, write, joints, runs)
+
+
+def _results(
+    parts: Sequence[tuple[Part, Options]],
+    table: pa.Table,
+    threads: int,
+    sources: Mapping[str, Source],
+    write: Write,
+    joints: Sequence[Joint],
+    runs: list[tuple[Part, Sharing | None]] | None,
+) -> Iterator[tuple[str, pa.Table]]:
+    done: set[str] = set()
+    for joint in joints:
+        options = next(options for part, options in parts if part.names == joint.members[0].names)
+        for name, result in _by_panes(joint, table, options, threads, sources, write):
+            done.add(name)
+            yield name, result
     for part, options in parts:
+        if part.names[0] in done:
+            continue
         try:
             made = evaluate(part.plan, table, options, threads, *sources[part.names[0]])
         except SparkleeneError:
@@ -49,6 +73,24 @@ def results(
         if runs is not None:
             runs.append((part, made[0].sharing))
         yield from written(part, made, write)
+
+
+def _by_panes(
+    joint: Joint, table: pa.Table, options: Options, threads: int, sources: Mapping[str, Source], write: Write
+) -> Iterator[tuple[str, pa.Table]]:
+    """Evaluate parts that differ in their windows by common panes; give nothing where that costs more."""
+    windows = [part.plan.bound.window for part in joint.members]
+    states = [len(part.plan.machine.states) for part in joint.members]
+    place = sources[joint.part.names[0]]
+    whole = joint.part
+    try:
+        found = together(whole.plan, [one for one in windows if one], states, table, options, threads, *place)
+    except SparkleeneError:
+        return  # the query at fault tells it
+    for part, evaluated in zip(joint.members, found or (), strict=False):
+        for name in part.names:
+            k = whole.names.index(name)
+            yield name, write(whole.alone[k], *own(whole, k, evaluated))
 
 
 def written(part: Part, evaluated: Evaluated, write: Write = finish.finish) -> Iterator[tuple[str, pa.Table]]:
