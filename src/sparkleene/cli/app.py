@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Sequence
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -16,22 +17,27 @@ from sparkleene.cli.examples import EXAMPLES
 from sparkleene.cli.failures import rendered, told, wrong
 from sparkleene.cli.options import (
     Ask,
+    Asked,
     Columns,
     Conf,
     Engine,
     Events,
     Format,
     Master,
+    More,
     Output,
     Queries,
     QueryText,
+    Shared,
+    queries_of,
     reading,
 )
 from sparkleene.cli.progress import note, working
-from sparkleene.cli.results import by_window, hint, key_names, nothing, summary
+from sparkleene.cli.results import by_window, charts, hint, key_names, nothing, summary
 from sparkleene.engine.files import Files
 from sparkleene.errors import SparkleeneError
-from sparkleene.query import Query
+from sparkleene.language.sources import Source
+from sparkleene.workload import Workload
 
 
 class Commands(TyperGroup):
@@ -60,6 +66,8 @@ def run(
     ask: Ask,
     query: QueryText,
     events: Events,
+    more: More = None,
+    sharing: Shared = None,
     engine: Engine = "spark",
     output: Output = None,
     format: Format = None,
@@ -70,11 +78,14 @@ def run(
     plot_value: Annotated[
         str | None, typer.Option(metavar="COLUMN", help="What to draw; by default the first aggregate.")
     ] = None,
+    stats: Annotated[
+        bool, typer.Option("--stats", help="Tell on standard error what several queries shared.")
+    ] = False,
     columns: Columns = None,
     master: Master = None,
     conf: Conf = None,
 ) -> None:
-    """Run a query over files of events."""
+    """Run a query, or several, over files of events."""
     kind = show.format_of(format, output)
     if output is not None:
         show.check_output(output)
@@ -83,8 +94,12 @@ def run(
         if not plot_file.lower().endswith((".png", ".svg")):
             raise wrong(f"'{plot_file}' does not end in .png or .svg", "a chart is saved as PNG or as SVG")
     _fits(engine, master, conf)
-    q = ask(query)
-    names = [output.name for output in q.plan.bound.outputs]
+    asked = ask.several(query, more, sharing)
+    names = dict.fromkeys(output.name for q in queries_of(asked) for output in q.plan.bound.outputs)
+    if isinstance(asked, Workload) and plot_file is not None:
+        raise wrong("a picture is of one query", "leave out --plot-file; --plot draws them all as text")
+    if stats and not (isinstance(asked, Workload) and engine == "local"):
+        raise wrong("--stats is for several queries in this process", "leave it out, or add --engine local")
     if engine == "spark":
         sparks.need()
     if plot_file is not None and find_spec("matplotlib") is None:
@@ -96,18 +111,19 @@ def run(
     found = inputs.events_of(events, columns)
     if engine == "local" or found.blank:
         with working(f"counting trends in {_many(found)}"):
-            result = q.run(found)
+            result = asked.run(found)
     else:
         folder = output if output is not None and show.is_folder(output) and not drawn else None
-        result = _on_spark(q, events, found, master, conf, kind, folder)
+        result = _on_spark(asked, events, found, master, conf, kind, folder)
         if result is None:
             return
     show.write(result, kind, output)
     note(summary(result, output))
     if not result.num_rows:
-        nothing(q, found)
-    if drawn:
-        chart = q.plot(result, value=plot_value)
+        nothing(asked, found)
+    if stats and isinstance(asked, Workload):
+        print(asked.stats, file=sys.stderr)
+    for chart in charts(result, asked, plot_value) if drawn else ():
         if plot:
             print(chart.text(color=sys.stdout.isatty()))
         if plot_file is not None:
@@ -129,20 +145,28 @@ def _many(events: Files) -> str:
 
 
 def _on_spark(
-    q: Query, events: list[str], found: Files, master: str | None, conf: Any, kind: str, folder: str | None
+    asked: Asked,
+    events: list[str],
+    found: Files,
+    master: str | None,
+    conf: Any,
+    kind: str,
+    folder: str | None,
 ) -> Any:
-    """Return a query's result on Spark by window and group, or have it written to a folder."""
+    """Return the result on Spark by query, window and group, or have it written to a folder."""
     many = _many(found)
     with working("starting Spark") as line, sparks.started(master, conf) as spark:
         line.text = f"counting trends in {many}"
         line.more = lambda: sparks.work_of(spark)
-        frame = q.run(events if found.kind == "parquet" else inputs.frame_of(spark, found), engine="spark")
+        frame = asked.run(
+            events if found.kind == "parquet" else inputs.frame_of(spark, found), engine="spark"
+        )
         if folder is not None:
             mode = "errorifexists" if "://" in folder else "append"  # a folder here is empty or not there yet
             frame.write.format(kind).option("header", True).mode(mode).save(folder)
             return None
         result = frame.toArrow()
-    return by_window(result, q)
+    return by_window(result, asked)
 
 
 @app.command(epilog=EXAMPLES["trends"])
@@ -182,17 +206,24 @@ def trends(
 def explain(
     ask: Ask,
     query: QueryText,
+    more: More = None,
+    sharing: Shared = None,
     dot: Annotated[bool, typer.Option("--dot", help="The automaton for Graphviz.")] = False,
     svg: Annotated[bool, typer.Option("--svg", help="The automaton as a picture.")] = False,
     output: Annotated[
         str | None, typer.Option("--output", "-o", metavar="PATH", help="A file to write to.")
     ] = None,
 ) -> None:
-    """Tell how a query runs, or draw its automaton."""
+    """Tell how a query runs, or draw its automaton; of several, what they share."""
     if dot and svg:
         raise wrong("both --dot and --svg are given", "leave one of them out")
-    q = ask(query)
-    text = (q.to_dot() if dot else q.to_svg() if svg else q.explain()).rstrip("\n")
+    asked = ask.several(query, more, sharing)
+    if isinstance(asked, Workload):
+        if dot or svg:
+            raise wrong("a picture is of one query", f"leave out --{'dot' if dot else 'svg'}")
+        text = asked.explain()
+    else:
+        text = (asked.to_dot() if dot else asked.to_svg() if svg else asked.explain()).rstrip("\n")
     if output is None:
         print(text)
         return
@@ -225,17 +256,32 @@ def check(
     failed = False
     for given in query:
         try:
-            q = ask(given)
+            sources = inputs.read_queries(given)
+            errors = _mistakes(ask, sources, empty)
+        except SparkleeneError as error:  # there is no such file
+            errors = [error]
+        for one in errors:
+            print(one.short() if short else rendered(one), file=sys.stderr)
+        failed = failed or bool(errors)
+        if not errors:
             if found is not None:
-                q.run(empty)
-                hint(q, found)
-        except SparkleeneError as error:
-            failed = True
-            print(error.short() if short else rendered(error), file=sys.stderr)
-        else:
+                hint(ask.of(sources), found)
             note(f"{given if len(given.split()) == 1 else 'query'}: ok")
     if failed:
         raise typer.Exit(1)
+
+
+def _mistakes(ask: Ask, sources: Sequence[Source], empty: Any) -> list[SparkleeneError]:
+    """Return what is wrong with queries and the columns they use: with each of them, or else with all together."""
+    if len(sources) > 1 and (errors := [error for one in sources for error in _mistakes(ask, [one], empty)]):
+        return errors
+    try:
+        asked = ask.of(sources)
+        if empty is not None:
+            asked.run(empty)
+    except SparkleeneError as error:
+        return [error]
+    return []
 
 
 @app.command(epilog=EXAMPLES["generate"])
@@ -290,6 +336,8 @@ def stream(
             show_default=False,
         ),
     ],
+    more: More = None,
+    sharing: Shared = None,
     watermark: Annotated[
         str, typer.Option(metavar="DELAY", help="How long to wait for events that come late.")
     ] = "1 minute",
@@ -325,7 +373,7 @@ def stream(
     master: Master = None,
     conf: Conf = None,
 ) -> None:
-    """Run a query over a stream.
+    """Run a query, or several, over a stream.
 
     Windows are printed or written as they close. Ctrl-C ends it.
     """
@@ -341,7 +389,8 @@ def stream(
         raise wrong("tables are not written to folders", "choose --format csv, json or parquet")
     options = inputs.pairs(option, "--option", "rate=10000")
     where = (output, kind, checkpoint, columns)
-    live(Wanted(ask(query), source, options, schema, watermark, update, trigger, once, *where), master, conf)
+    asked = ask.several(query, more, sharing)
+    live(Wanted(asked, source, options, schema, watermark, update, trigger, once, *where), master, conf)
 
 
 @app.command()

@@ -4,6 +4,7 @@ _LINES = {
     "run": r"""
 sparkleene run query.q events/ --output result.parquet
 sparkleene run query.q 'logs/*.csv' --time ts --type kind --engine local --plot
+sparkleene run funnels.q clicks.parquet --query more.q --engine local --stats
 sparkleene run 'RETURN COUNT(*) PATTERN SEQ(Cheap+, Dear)' stocks.csv --time ts \
     --define 'Cheap=price < 10' --define 'Dear=price > 90' --engine local
 """,

@@ -18,6 +18,7 @@ INTERRUPTED = 130
 
 WORDS = (
     (r"pass type= with its name, type=None if", "name it with --type, or add --one-type if"),
+    (r"leave out types=, and name the column with type=", "leave out --define and --one-type"),
     (r"\btypes= to define types", "--define to define types"),
     (r"\bpass type=", "add --type"),
     (r"\bpass tiebreak= with", "add --tiebreak with"),

@@ -1,4 +1,4 @@
-"""What a command is given: a query as text or as a file, and conditions that define event types."""
+"""What a command is given: queries as text or as files, and conditions that define event types."""
 
 from __future__ import annotations
 
@@ -10,17 +10,22 @@ from typing import TYPE_CHECKING, Any
 
 from sparkleene.cli.failures import wrong
 from sparkleene.engine.files import Files, files
+from sparkleene.language.sources import Source, separate
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
 
-def read_query(given: str) -> tuple[str, str]:
-    """Return the text of a query and the name that errors show: `given` is a file, the text itself, or - for stdin.
+def read_queries(given: str) -> list[Source]:
+    """Return the texts of queries with the name that errors show: `given` is a file, a text, or - for stdin.
 
-    >>> read_query("RETURN COUNT(*) PATTERN A+")
-    ('RETURN COUNT(*) PATTERN A+', 'query')
+    >>> read_queries("RETURN COUNT(*) PATTERN A+")
+    [Source(text='RETURN COUNT(*) PATTERN A+', filename='query')]
     """
+    return separate(*_read(given))
+
+
+def _read(given: str) -> tuple[str, str]:
     if given == "-":
         return sys.stdin.read(), "standard input"
     if not given.strip():

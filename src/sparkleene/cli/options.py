@@ -4,17 +4,31 @@ from __future__ import annotations
 
 import functools
 import inspect
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Annotated, Any, Literal, get_type_hints
 
 import typer
 
 from sparkleene.cli import inputs, show
+from sparkleene.cli.failures import wrong
+from sparkleene.language.sources import Source, named
 from sparkleene.query import Query, TimeUnit
+from sparkleene.workload import Sharing, Workload
 
-QUERY = "A file with a query, the query itself in quotes, or - for standard input."
+QUERY = "A file with a query or several, the text itself in quotes, or - for standard input."
 QueryText = Annotated[str, typer.Argument(metavar="QUERY", help=QUERY, show_default=False)]
 Queries = Annotated[list[str], typer.Argument(metavar="QUERY", help=QUERY, show_default=False)]
+More = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--query", "-q", metavar="QUERY", help="One more query over the same events; repeat it for each."
+    ),
+]
+Shared = Annotated[
+    Sharing | None,
+    typer.Option("--sharing", help="What several queries do together: what pays, all they can, or nothing."),
+]
 FILES = "Parquet, CSV or JSON lines: files, folders, patterns."
 Events = Annotated[list[str], typer.Argument(metavar="EVENTS", help=FILES, show_default=False)]
 Columns = Annotated[
@@ -42,8 +56,44 @@ Format = Annotated[
     ),
 ]
 
-Ask = Callable[[str], Query]
-"""Makes a query of what a command is given."""
+Asked = Query | Workload
+"""One query, or several."""
+
+
+@dataclass(frozen=True)
+class Ask:
+    """Makes queries of what a command is given."""
+
+    options: Mapping[str, Any]
+
+    def __call__(self, given: str) -> Query:
+        """Return the one query that is given."""
+        sources = inputs.read_queries(given)
+        if len(sources) > 1:
+            raise wrong(f"there are {len(sources)} queries in '{given}'", "give one of them", filename=given)
+        return self._query(*sources)
+
+    def several(self, given: str, more: Sequence[str] | None, sharing: Sharing | None) -> Asked:
+        """Return the query that is given, or a workload if there are more."""
+        return self.of(
+            [source for one in (given, *(more or ())) for source in inputs.read_queries(one)], sharing
+        )
+
+    def of(self, sources: Sequence[Source], sharing: Sharing | None = None) -> Asked:
+        """Compile a query, or several as a workload."""
+        if len(sources) > 1:
+            return Workload(named(sources), sharing or "auto", **self.options)
+        if sharing is not None:
+            raise wrong("--sharing is for several queries", "leave it out, or add --query QUERY")
+        return self._query(*sources)
+
+    def _query(self, source: Source) -> Query:
+        return Query(source.text, filename=source.filename, **self.options)
+
+
+def queries_of(asked: Asked) -> list[Query]:
+    """Return the queries one by one."""
+    return [*asked.queries.values()] if isinstance(asked, Workload) else [asked]
 
 
 def _reading(
@@ -63,21 +113,24 @@ def _reading(
     exact: Annotated[
         bool, typer.Option("--exact", help="Exact numbers of any length instead of doubles.")
     ] = False,
+    hierarchy: Annotated[
+        str | None,
+        typer.Option(
+            metavar="FILE", help="Concepts above event types: names further and further in, or JSON."
+        ),
+    ] = None,
 ) -> Ask:
-    def ask(given: str) -> Query:
-        text, filename = inputs.read_query(given)
-        return Query(
-            text,
-            time=time,
-            type=None if one_type else type,
-            types=inputs.pairs(define, "--define", "Name='price > 10'") or None,
-            tiebreak=tiebreak,
-            time_unit=time_unit,
-            numbers="exact" if exact else "double",
-            filename=filename,
-        )
-
-    return ask
+    return Ask(
+        {
+            "time": time,
+            "type": None if one_type else type,
+            "types": inputs.pairs(define, "--define", "Name='price > 10'") or None,
+            "tiebreak": tiebreak,
+            "time_unit": time_unit,
+            "numbers": "exact" if exact else "double",
+            "hierarchy": hierarchy,
+        }
+    )
 
 
 def reading(command: Callable[..., None]) -> Callable[..., None]:

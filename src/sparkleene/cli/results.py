@@ -5,21 +5,55 @@ from __future__ import annotations
 import math
 import sys
 from collections.abc import Collection, Iterator, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
+from sparkleene.cli.options import Asked, queries_of
 from sparkleene.cli.show import plain
 from sparkleene.engine.files import Files
 from sparkleene.errors import suggest
 from sparkleene.query import Query
+from sparkleene.workload import Workload
+
+if TYPE_CHECKING:
+    from sparkleene.charts import Chart
 
 MOST = 1 << 30
 """Bytes of files that are looked at once more, here, to find out why there are no trends."""
 
 
-def by_window(result: Any, q: Query) -> Any:
-    """Return the rows by window and group."""
-    names = [name for name in ("window_start", *q.plan.bound.group_names) if name in result.column_names]
+def by_window(result: Any, asked: Asked) -> Any:
+    """Return the rows by query, window and group."""
+    if isinstance(asked, Workload):
+        import pyarrow as pa
+
+        return pa.concat_tables(
+            [by_window(rows, asked.queries[name]) for name, rows in by_query(result, asked)]
+        )
+    groups = asked.plan.bound.group_names
+    names = [name for name in ("window_start", *groups) if name in result.column_names]
     return result.sort_by([(name, "ascending") for name in names]) if names and result.num_rows else result
+
+
+def by_query(result: Any, workload: Workload) -> Iterator[tuple[str, Any]]:
+    """Return the rows of each query."""
+    import pyarrow.compute as pc
+
+    for name in workload.queries:
+        yield name, result.filter(pc.equal(result["query"], name))
+
+
+def charts(result: Any, asked: Asked, value: str | None) -> Iterator[Chart]:
+    """Draw the result; of a workload those of all queries that have the value."""
+    if isinstance(asked, Query):
+        yield asked.plot(result, value=value)
+        return
+    for name, rows in by_query(result, asked):
+        bound = asked.queries[name].plan.bound
+        outputs = [output.name for output in bound.outputs]
+        if value is None or value in outputs:
+            window = [] if bound.window is None else ["window_start", "window_end"]
+            own = rows.select([*window, *bound.group_names, *outputs])
+            yield asked.queries[name].plot(own, value=value, title=name)
 
 
 def same(left: Sequence[dict[str, Any]], right: Sequence[dict[str, Any]]) -> bool:
@@ -61,26 +95,29 @@ def key_names(q: Query) -> list[str]:
     return [key.path[0] for key in q.plan.bound.keys if len(key.path) == 1 and key.labels is None]
 
 
-def nothing(q: Query, events: Files) -> None:
+def nothing(asked: Asked, events: Files) -> None:
     """Say on standard error that there are no trends, and in what: a wrong unit of times shows there."""
     if events.bytes > MOST:
         return
     import pyarrow.compute as pc
 
-    times = events.read([q.time]).column(q.time)
+    time = queries_of(asked)[0].time
+    times = events.read([time]).column(time)
     ends = pc.min_max(times).as_py()
     span = f", from {plain(ends['min'])} to {plain(ends['max'])}" if ends["min"] is not None else ""
     print(f"note: there are no trends in {len(times):,} events{span}", file=sys.stderr)
-    hint(q, events)
+    hint(asked, events)
 
 
-def hint(q: Query, events: Files) -> None:
-    """Say on standard error which types of the pattern no event has: they may be misspelt."""
+def hint(asked: Asked, events: Files) -> None:
+    """Say on standard error which types of patterns no event has: they may be misspelt."""
+    queries = queries_of(asked)
+    q = queries[0]
     if q.type is None or events.bytes > MOST:
         return
     # with the times, for some of several files may have no column of types
     found = events.read([q.time, q.type]).column(q.type).unique().to_pylist()
-    types = [label.type for label in q.plan.bound.labels] if found else []
+    types = [label.type for one in queries for label in one.plan.bound.labels] if found else []
     for line in unknown(types, [str(one) for one in found]):
         print(line, file=sys.stderr)
 

@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Any
 from sparkleene.cli import show
 from sparkleene.cli.failures import wrong
 from sparkleene.cli.inputs import JSON, csv_options, events_of, frame_of
+from sparkleene.cli.options import Asked, queries_of
 from sparkleene.engine.fields import Place, missing_column
 from sparkleene.engine.files import files
-from sparkleene.query import Query
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -30,7 +30,7 @@ UNITS = "microsecond|millisecond|second|minute|hour|day|week"
 class Wanted:
     """What a stream is asked for."""
 
-    query: Query
+    query: Asked
     source: str
     options: Mapping[str, str] = field(default_factory=dict)
     schema: str | None = None
@@ -42,6 +42,11 @@ class Wanted:
     format: show.Format = "csv"
     checkpoint: str | None = None
     columns: str | None = None
+
+    @property
+    def time(self) -> str:
+        """The column of event times."""
+        return queries_of(self.query)[0].time
 
     @property
     def kind(self) -> str:
@@ -94,9 +99,9 @@ def _check_folder(wanted: Wanted) -> None:
 
 
 def windows(spark: SparkSession, wanted: Wanted) -> DataFrame:
-    """Return the windows of the query over the stream."""
+    """Return the windows of the query, or of several, over the stream."""
     frame = _events(spark, wanted)
-    time = wanted.query.time
+    time = wanted.time
     if time not in frame.columns:
         raise missing_column(time, frame.columns, Place())
     from pyspark.sql import functions as F
@@ -120,7 +125,7 @@ def _events(spark: SparkSession, wanted: Wanted) -> DataFrame:
     register(spark)
     what = {"generate": wanted.rest}
     if wanted.kind == "replay":
-        what = {"path": str(Path(wanted.rest).absolute()), "time": wanted.query.time}
+        what = {"path": str(Path(wanted.rest).absolute()), "time": wanted.time}
     return spark.readStream.format("sparkleene.replay").options(**(what | dict(wanted.options))).load()
 
 
