@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import math
 import random
 import tempfile
+import time
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
+import numba as nb
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -14,6 +18,8 @@ import pyarrow.parquet as pq
 import sparkleene as sk
 from benchmarks import spark_batch
 from benchmarks.common import Line, best
+from sparkleene.engine.run import prepare
+from sparkleene.kernels import graphlets as kernel
 from sparkleene.workload import Workload, workload
 
 TYPES = [f"T{number}" for number in range(1, 15)]
@@ -64,7 +70,111 @@ def run(scale: float = 1.0) -> Iterator[Line]:
     detail = ", ".join(f"{count}: {seconds * 1e3:.1f} ms" for count, seconds in times.items())
     growth = (times[200] - times[100]) / 100 / (times[50] - times[10]) * 40
     yield Line("time of a query more, 100 to 200 / 10 to 50", growth, "", detail)
+    yield from compared(scale)
+    yield from bursty(scale)
     yield from on_spark(scale)
+
+
+# ---- one comparison in common
+
+
+def compared(scale: float = 1.0) -> Iterator[Line]:
+    """Measure 50 queries that differ in their first event and compare neighbours of the same repeated type."""
+    events = int(100_000 * scale)
+    rng = np.random.default_rng(0)
+    first = [f"P{number}" for number in range(50)]
+    kinds = np.where(rng.random(events) < 0.3, rng.integers(0, 50, events), 50)
+    types = pa.DictionaryArray.from_arrays(pa.array(kinds.astype(np.int8)), pa.array([*first, "T"]))
+    data = pa.table({"time": np.arange(events), "type": types, "x": rng.random(events)})
+    texts = {name: f"RETURN COUNT(*) PATTERN SEQ({name}, T+) WHERE T.x < NEXT(T).x" for name in first}
+    several, apart = workload(texts), workload(texts, "never")
+    one = sk.query(texts["P0"])
+    together, alone = best(lambda: several.run(data)), best(lambda: one.run(data))
+    never = best(lambda: apart.run(data), 1)
+    name = f"50 queries with a comparison / one, {events:,} events"
+    yield Line(name, together / alone, "<= 6", f"{together:.4f} s / {alone:.4f} s")
+    yield Line(
+        "the same, one by one / together", never / together, ">= 8", f"{never:.3f} s / {together:.4f} s"
+    )
+
+
+# ---- bursts that pay and bursts that do not
+
+
+def phases(events: int) -> dict[str, pa.Table]:
+    """Return streams of runs of T and U in turn between other types: long runs, short ones, and both."""
+    chance = random.Random(0)
+
+    def made(lengths: tuple[int, int]) -> list[str]:
+        found: list[str] = []
+        while len(found) < events:
+            found += [f"P{chance.randrange(50)}", *"TU" * chance.randint(*lengths)]
+        return found[:events]
+
+    runs = {"long": made((20, 60)), "short": made((1, 1)), "middling": made((2, 6))}
+    runs["all"] = [kind for some in list(runs.values()) for kind in some]
+    return {
+        name: pa.table({"time": range(len(types)), "type": pa.array(types).dictionary_encode()})
+        for name, types in runs.items()
+    }
+
+
+def bursty(scale: float = 1.0) -> Iterator[Line]:
+    """Measure the decision for each burst against sharing all bursts and none, phase by phase and over all."""
+    texts = {f"q{i}": f"RETURN COUNT(*) PATTERN SEQ(P{i}, (SEQ(T, U))+, E)" for i in range(50)}
+    ways = {"auto": workload(texts), "always": workload(texts, "always"), "none": workload(texts, "always")}
+    ways["none"]._choice = bytes([0])  # one machine, but every burst row by row
+    streams = phases(int(300_000 * scale))
+    for phase, data in streams.items():
+        for made in ways.values():
+            made.run(data)
+        times = dict.fromkeys(ways, math.inf)
+        for _ in range(7):  # in turn, for what else the machine does
+            for name, made in ways.items():
+                begin = time.perf_counter()
+                made.run(data)
+                times[name] = min(times[name], time.perf_counter() - begin)
+        better = min(times["always"], times["none"])
+        bound = "<= 1.1" if phase != "all" else "< 1"
+        detail = ", ".join(f"{name} {seconds:.3f} s" for name, seconds in times.items())
+        yield Line(
+            f"bursts, {phase}: decided / better of all and none", times["auto"] / better, bound, detail
+        )
+    never = best(lambda: workload(texts, "never").run(streams["all"]), 1)
+    detail = f"{never:.3f} s / {times['auto']:.3f} s"
+    yield Line("bursts, all: queries one by one / decided", never / times["auto"], "", detail)
+    decisions = sum(one.decisions for one in ways["auto"].stats)
+    each = decision()
+    detail = f"{decisions:,} decisions of {each * 1e9:.0f} ns"
+    yield Line("decisions / the whole run", decisions * each / times["auto"], "<= 0.01", detail)
+
+
+def decision() -> float:
+    """Return the seconds that a decision on a burst takes: its classes, and the costs of each."""
+    texts = {f"q{i}": f"RETURN COUNT(*) PATTERN SEQ(P{i}, (SEQ(T, U))+, E)" for i in range(50)}
+    made = workload(texts)
+    data = phases(1000)["long"]
+    (part,) = made._parts_for(tuple(data.column_names))
+    options = next(iter(made.queries.values()))._options()
+    _, compiled, _ = prepare(part.plan, data, options, 1, "", "")
+    assert compiled.sharing is not None
+    given = compiled.sharing.priced(np.complex128, 1, 0)
+    kind = int(given.set_of[compiled.events.symbol[1]])
+    seen = np.bincount(compiled.events.symbol, minlength=compiled.program.labels.size)
+    count = 100_000
+    return best(lambda: _decide(given, kind, compiled.program.sum_labels, seen, count)) / count
+
+
+@nb.njit
+def _decide(g: Any, kind: int, sum_labels: Any, seen: Any, count: int) -> int:
+    leader = np.zeros(g.template.size, np.int64)
+    steps = np.zeros(g.template.size, np.int64)
+    found = 0
+    for _ in range(count):
+        kernel.classes(g, kind, sum_labels, seen, leader, steps)
+        h = g.group_off[kind]
+        found += kernel.pays(g, g.template[h], 40, steps[h], 50, True)
+    return found
 
 
 # ---- on Spark

@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any, Literal, get_args
 from sparkleene.errors import Diagnostic, QueryError
 from sparkleene.language import parse, to_text
 from sparkleene.language.sources import Source, of_file
-from sparkleene.plan.text import count
 from sparkleene.query import OutputMode, Query, Strategy, _is_spark
 
 if TYPE_CHECKING:
@@ -124,22 +123,32 @@ class Workload:
             requests.append(replace(first, part=part, alone=alone))
         return requests
 
-    def explain(self) -> str:
-        """Say which queries are evaluated together, and what they share."""
-        lines = [f"Workload of {len(self.queries)} queries"]
-        for part in self._parts_for(None):
-            states = len(part.plan.machine.states)
-            lines.append(f"  {', '.join(part.names)}")
-            if part.shared:
-                lines.append(f"    one pass, {states} states instead of {part.apart}")
-            else:
-                lines.append(f"    by itself, {count(states, 'state')}")
-        return "\n".join(lines)
+    def explain(self, data: Any = None, *, engine: Literal["local", "spark"] | None = None) -> str:
+        """Say which queries are evaluated together, what they share, and what that is expected to save.
 
-    @property
-    def time(self) -> str:
-        """The column of event times."""
-        return next(iter(self.queries.values())).time
+        With a DataFrame of Spark, or a path and engine="spark", also how Spark evaluates them over that data.
+
+        >>> texts = {x: f"RETURN COUNT(*) PATTERN SEQ({x}, T+, E)" for x in ("A", "B", "C")}
+        >>> print(workload(texts).explain())
+        Workload of 3 queries, sharing auto
+        Order: one scan and order of all rows
+        Together: A, B, C
+          states      10 instead of 12
+          aggregates  1 of 3 are different
+          snapshots   T: 3 copies of 1 state; a burst of 8 rows costs ... of them, and is shared from ... rows on
+          snapshots   E: 3 copies of 1 state; a burst of 8 rows costs ... of them, and is shared from ... rows on
+        """
+        from sparkleene.sharing.explain import explain
+
+        some = next(iter(self.queries.values()))
+        if data is None or not some._on_spark(data, engine):
+            return explain(self._parts_for(None), self.sharing)
+        from sparkleene.spark.facade import opened as on_spark
+
+        columns, ask = on_spark(data)
+        told = ask["explain workload"](self._requests(columns))
+        lines = [explain(self._parts_for(tuple(columns)), self.sharing), "Spark"]
+        return "\n".join([*lines, *(f"  {name:<11} {text}" for name, text in told)])
 
     @property
     def stats(self) -> Stats:

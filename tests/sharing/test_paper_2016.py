@@ -92,7 +92,7 @@ def test_the_queries_run_as_a_cube() -> None:
 def test_figure_3_shares_sub_patterns() -> None:
     patterns = {"P1": "SEQ(A, B, C)", "P2": "SEQ(A, B, C, D)", "P3": "SEQ(A, B, X)"}
     made = workload({name: f"RETURN COUNT(*) PATTERN {pattern}" for name, pattern in patterns.items()})
-    assert "one pass, 6 states instead of 13" in made.explain()  # start, A, AB, ABC, ABCD, ABX
+    assert "6 instead of 13" in made.explain()  # start, A, AB, ABC, ABCD, ABX
 
 
 # ---- figure 5: prefix counters

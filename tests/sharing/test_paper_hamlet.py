@@ -14,10 +14,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import sparkleene as sk
+from sparkleene.engine import graphlets as engine_graphlets
 from sparkleene.engine.compile import Compiled
 from sparkleene.engine.options import Options
 from sparkleene.engine.run import prepare
-from sparkleene.kernels.graphlets import CLOSED, COPY, MATRIX, PRODUCT, STEP, pays, play
+from sparkleene.kernels.graphlets import BURST, CLOSED, PRODUCT, STEP, pays, play
 from sparkleene.sharing.benefit import Burst, Cost, Snapshots, choose, plan_cost
 from sparkleene.workload import Sharing, Workload, workload
 
@@ -303,8 +304,8 @@ def classes(given: Compiled, burst: range) -> list[Class]:
         copies = frozenset(c for group in groups for c in range(g.copy_off[group], g.copy_off[group + 1]))
         steps, width = int(g.weight[groups[0], symbols].sum()), g.inner[t] + g.outer[t]
         closed = not sums.size and g.closed[t]
-        once = g.cost[MATRIX] + (g.cost[CLOSED] if closed else len(burst) + steps * width * g.cost[STEP])
-        each = g.cost[COPY] + g.inner[t] * width * g.cost[PRODUCT]
+        once = g.cost[BURST] + (g.cost[CLOSED] if closed else len(burst) + steps * width * g.cost[STEP])
+        each = g.inner[t] * width * g.cost[PRODUCT]
         verdict = pays(g, t, len(burst), steps, len(copies), not sums.size)
         made.append(Class(copies, once, each, steps * g.cost[STEP], bool(verdict)))
     return made
@@ -322,7 +323,7 @@ TU = [("T", 1), ("U", 1), ("T", 2), ("U", 2)]
         ([0, 0, 0, 1, 1], [("T", 1)] * 6 + [("T", 2)] * 18, "COUNT(*)", "T+", 5),  # two classes
         ([0, 1, 2, 2, 3], [("T", 3)] * 10 + [("T", 4)], "COUNT(*)", "T+", 4),  # conditions differ, rows do not
         ([0, 1, 1, 1], [("T", 1)] * 40 + [("T", 2)], "COUNT(*)", "T+", 1),  # one alone, in closed form
-        ([0] * 6 + [1] * 3, [("T", 1)] * 2 + [("T", 2)] * 12, "COUNT(*), SUM(T.v)", "T+", 6),
+        ([0] * 6 + [1] * 3, [("T", 1)] * 2 + [("T", 2)] * 9, "COUNT(*), SUM(T.v)", "T+", 6),
         ([0] * 6 + [1] * 4, [("T", 1)] * 2 + [("T", 2)] * 30, "COUNT(*), SUM(T.v)", "T+", 10),
         ([0] * 7 + [1] * 3, TU * 12, "COUNT(*)", "(SEQ(T, U))+", 7),
         ([0] * 5 + [1] * 5, TU * 12, "COUNT(*)", "(SEQ(T, U))+", 5),
@@ -330,8 +331,16 @@ TU = [("T", 1), ("U", 1), ("T", 2), ("U", 2)]
     ],
 )  # fmt: skip
 def test_the_kernel_takes_the_cheapest_of_all_plans(
-    limits: list[int], rows: list[tuple[str, int]], returns: str, middle: str, share: int
+    limits: list[int],
+    rows: list[tuple[str, int]],
+    returns: str,
+    middle: str,
+    share: int,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
+    monkeypatch.setattr(
+        engine_graphlets, "COSTS", dict.fromkeys(engine_graphlets.COSTS, (4.0, 12.0, 100.0, 50.0))
+    )
     given = {
         f"q{i}": f"RETURN {returns} PATTERN SEQ(P{i}, {middle}, E) WHERE T.v > {limit}"
         for i, limit in enumerate(limits)

@@ -170,6 +170,28 @@ def test_an_output_may_be_called_as_the_group_of_another_query() -> None:
     assert workload(texts).run(rows).to_pylist()[1] == {"query": "b", "u": 7, "n": 1.0, "user": 7}
 
 
+def test_exact_sums_of_several_integers() -> None:
+    rows = pa.table({"time": [1, 2, 3], "type": list("AAB"), "v": [1.0, 1e308, 5e-324]})
+    texts = {
+        "a": "RETURN SUM(A.v) AS x PATTERN SEQ(A+, B)",
+        "b": "RETURN COUNT(*) AS n, SUM(A.v) AS x, AVG(B.v) AS y PATTERN SEQ(A, B)",
+    }
+    together = workload(texts, numbers="exact")
+    assert len(together._parts_for(None)) == 1
+    assert together.run(rows).equals(workload(texts, "never", numbers="exact").run(rows))
+
+
+def test_constants_of_different_types_are_different() -> None:
+    texts = {
+        "a": "RETURN COUNT(*) PATTERN SEQ(A, B) WHERE A.f = true",
+        "b": "RETURN COUNT(*) PATTERN SEQ(A, C) WHERE A.f = 1",
+    }
+    rows = pa.table({"time": [1, 2, 3], "type": list("ABC"), "f": [True, True, True]})
+    for sharing in ("auto", "never"):
+        with pytest.raises(sk.DataError, match=r"--> b:1:"):
+            workload(texts, sharing).run(rows)  # type: ignore[arg-type]
+
+
 def test_columns_of_different_types() -> None:
     texts = {"a": "RETURN COUNT(*) AS x PATTERN A", "b": "RETURN MIN(A.v) AS x PATTERN A"}
     with pytest.raises(sk.DataError, match=r"the column 'x' is .* in 'a' and .* in 'b'(?s:.*)with AS"):

@@ -15,21 +15,23 @@ from typing import Any
 
 import numpy as np
 
-from sparkleene.kernels.graphlets import COUNTERS, Graphlets
+from sparkleene.kernels.graphlets import CLOSED, COUNTERS, PRODUCT, STEP, Graphlets
 from sparkleene.kernels.program import ANY, Program
 from sparkleene.plan.kin import Copies, Copy, Kin, Template
 
 Array = np.ndarray[Any, Any]
 Labels = frozenset[int]
 
-# Nanoseconds of a step, a product, a copy, a matrix and one in closed form, by number system and column.
+# Nanoseconds of a step of a row, a product, a shared burst, and a matrix in closed form, by number system; measured
+# with benchmarks/workloads.py's bursts on one core of 2.5 GHz. Only their ratios matter.
 COSTS = {
-    "float64": (4.0, 8.0, 15.0, 100.0, 50.0),
-    "complex128": (8.0, 14.0, 25.0, 150.0, 400.0),
-    "uint64": (5.0, 12.0, 15.0, 100.0, 200.0),
+    "float64": (2.6, 6.0, 400.0, 30.0),
+    "complex128": (4.7, 8.5, 400.0, 60.0),
+    "uint64": (3.5, 10.0, 400.0, 100.0),
 }
 EXPECTED = 8.0  # rows of a burst, where no stream was seen
 MOST_TRIALS = 16
+NEVER = 1 << 62
 
 
 @dataclass
@@ -45,8 +47,11 @@ class Sharing:
 
     def priced(self, dtype: Any, columns: int, sums: int) -> Graphlets:
         """Return the arrays with the costs of a number system."""
-        cost = np.array(COSTS[np.dtype(dtype).name]) * columns * (1 + sums)
+        cost = np.array(COSTS[np.dtype(dtype).name])
+        cost[[STEP, PRODUCT, CLOSED]] *= columns * (1 + sums)
         worth = np.array([_worth(copies, cost, not sums) for copies in self.copies], np.int64)
+        if self.choice.size and not self.choice.any():  # never
+            return self.graphlets._replace(cost=cost, worth=np.full_like(worth, NEVER))
         return self.graphlets._replace(cost=cost, worth=worth, choice=self.choice)
 
     def count(self, counter: Array) -> None:
@@ -83,44 +88,55 @@ def _atoms(masks: Array) -> list[Labels]:
 
 
 def _joined(kin: Kin, program: Program, symbol: Array, atoms: list[Labels]) -> list[Labels]:
-    """Join sets of labels as long as that saves more."""
-    rows, follows = _statistics(program, symbol, atoms)
-    near = {(a, b) for a, one in enumerate(atoms) for b, other in enumerate(atoms) if a != b
-            and _adjacent(kin, one, other)}  # fmt: skip
-    sets = [frozenset({a}) for a in range(len(atoms))]
+    """Join sets of labels as long as that saves more, by what a sample of the stream shows."""
+    sample = _sample(symbol)
+    of = np.full(program.labels.size, -1, np.int64)
+    for a, labels in enumerate(atoms):
+        of[program.labels & _mask(labels) != 0] = a
+    sequence = of[sample]
+    sequence = sequence[sequence >= 0]
+    count = len(atoms)
+    rows = np.bincount(sequence, minlength=count)
+    follows = np.bincount(sequence[:-1] * count + sequence[1:], minlength=count * count).reshape(count, count)
+    often = follows + follows.T > 0.25 * np.minimum(rows[:, None], rows)
+    near = [
+        (int(follows[a, b] + follows[b, a]), a, b)
+        for a, b in zip(*np.nonzero(np.triu(often, 1)), strict=True)
+        if _adjacent(kin, atoms[a], atoms[b])
+    ]
+    if not near:
+        return atoms
+    seen = np.bincount(sample, minlength=program.labels.size)
+    has = program.labels >> np.arange(program.off.size - 1, dtype=np.uint64)[:, None] & np.uint64(1)
+    by_label = has.astype(np.float64) @ seen
+    sets = {a: frozenset({a}) for a in range(count)}
 
-    def labels(of: frozenset[int]) -> Labels:
-        return frozenset().union(*(atoms[a] for a in of))
+    def labels_of(chosen: frozenset[int]) -> Labels:
+        return frozenset().union(*(atoms[a] for a in chosen))
 
-    def saved(of: frozenset[int]) -> float:
-        chosen = sorted(of)
-        total = float(rows[chosen].sum())
-        bursts = total - float(follows[np.ix_(chosen, chosen)].sum())
-        return _saved(kin.copies(labels(of)), total, max(bursts, 1.0)) if total else 0.0
+    def saved(chosen: frozenset[int]) -> float:
+        inside = np.isin(sequence, list(chosen))
+        edges = np.flatnonzero(np.diff(inside, prepend=False, append=False))
+        return _saved(kin.copies(labels_of(chosen)), by_label, np.diff(edges)[::2])
 
-    value = {one: 0.0 for one in sets}
-    tried: set[frozenset[int]] = set()
-    while len(tried) < MOST_TRIALS:
-        pairs = [
-            (float(follows[a, b] + follows[b, a]), one | other)
-            for one in sets
-            for other in sets
-            for a in one
-            for b in other
-            if one != other and (a, b) in near and one | other not in tried
-            and follows[a, b] + follows[b, a] > 0.25 * min(rows[a], rows[b])
-        ]  # fmt: skip
-        if not pairs:
-            break
-        _, both = max(pairs, key=lambda pair: pair[0])
-        tried.add(both)
-        parts = [one for one in sets if one <= both]
-        for one in (both, *parts):
-            value.setdefault(one, 0.0)
-            value[one] = value[one] or saved(one)
-        if value[both] > 1.1 * sum(value[one] for one in parts):
-            sets = [one for one in sets if not one <= both] + [both]
-    return [labels(of) for of in sets]
+    for _, a, b in sorted(near, reverse=True)[:MOST_TRIALS]:
+        both = sets[a] | sets[b]
+        if sets[a] != sets[b] and saved(both) > 1.1 * (saved(sets[a]) + saved(sets[b])):
+            sets |= dict.fromkeys(both, both)
+    return [labels_of(chosen) for chosen in dict.fromkeys(sets.values())]
+
+
+def _sample(symbol: Array) -> Array:
+    """Return the stream, or blocks from all over a long one."""
+    blocks, size = 16, 4096
+    if len(symbol) <= blocks * size:
+        return symbol
+    starts = np.linspace(0, len(symbol) - size, blocks).astype(np.int64)
+    return np.concatenate([symbol[start : start + size] for start in starts.tolist()])
+
+
+def _mask(labels: Labels) -> np.uint64:
+    return np.uint64(sum(1 << label for label in labels))
 
 
 def _adjacent(kin: Kin, one: Labels, other: Labels) -> bool:
@@ -129,49 +145,46 @@ def _adjacent(kin: Kin, one: Labels, other: Labels) -> bool:
     return any(s in after for s, label, _ in kin.transitions if label in other)
 
 
-def _statistics(program: Program, symbol: Array, atoms: list[Labels]) -> tuple[Array, Array]:
-    """Return how many rows each set has, and how often a row of one comes after a row of another."""
-    of = np.full(program.labels.size, -1, np.int64)
-    for a, labels in enumerate(atoms):
-        mask = np.uint64(sum(1 << label for label in labels))
-        of[program.labels & mask != 0] = a
-    sequence = of[symbol]
-    sequence = sequence[sequence >= 0]
-    count = len(atoms)
-    rows = np.bincount(sequence, minlength=count)
-    follows = np.bincount(sequence[:-1] * count + sequence[1:], minlength=count * count)
-    return rows, follows.reshape(count, count)
-
-
-def _saved(copies: Copies, rows: float, bursts: float) -> float:
-    """Return the nanoseconds that sharing is expected to save."""
-    step, product, copy, matrix, closed = COSTS["complex128"]
+def _saved(copies: Copies, rows: Array, bursts: Array) -> float:
+    """Return the nanoseconds that sharing is expected to save in bursts of these lengths."""
     total = 0.0
     for template, some in copies.items():
-        width = template.inner + template.outer
         for of in _groups(some):
-            steps = rows / bursts * len(template.steps) / max(1, template.slots)
-            once = closed if _closed(template) else steps * width * step
-            together = matrix + once + len(of) * (copy + template.inner * width * product)
-            total += max(0.0, len(of) * steps * step - together) * bursts
+            steps = sum(float(rows[of[0].labels[slot]]) for slot, _, _ in template.steps) / bursts.sum()
+            apart, together = expected(template, len(of), steps * bursts)
+            total += float(np.maximum(0.0, apart - together).sum())
     return total
+
+
+def expected(template: Template, copies: int, steps: Any) -> tuple[Any, Any]:
+    """Return what bursts of so many steps are expected to cost row by row, and shared, in nanoseconds."""
+    step, product, burst, closed = COSTS["complex128"]
+    width = template.inner + template.outer
+    once = closed if _closed(template) else steps * width * step
+    return copies * steps * step, burst + once + copies * template.inner * width * product
+
+
+def pays_from(copies: Copies) -> int | None:
+    """Return from how many rows on a burst is expected to be shared, None for never."""
+    found = _worth(copies, np.array(COSTS["complex128"]), True)
+    return None if found >= NEVER else found
 
 
 def _worth(copies: Copies, cost: Array, counts: bool) -> int:
     """Return the fewest rows of a burst for which sharing can pay."""
-    step, product, copy, matrix, closed = cost.tolist()
+    step, product, burst, closed = cost.tolist()
     least = math.inf
     for template, some in copies.items():
         width = template.inner + template.outer
-        by_slot = np.bincount([slot for slot, _, _ in template.steps], minlength=1)
-        steps, rest = int(by_slot.max()), matrix + len(some) * (copy + template.inner * width * product)
+        steps = len(template.steps)  # of a row that fills all slots
+        rest = burst + len(some) * template.inner * width * product
         if counts and _closed(template):
             gain, rest = len(some) * steps * step, rest + closed
         else:
             gain = (len(some) - width) * steps * step - 1.0
         if gain > 0:
             least = min(least, rest / gain)
-    return 1 << 62 if math.isinf(least) else math.ceil(least)
+    return NEVER if math.isinf(least) else math.ceil(least)
 
 
 def _closed(template: Template) -> bool:
@@ -195,7 +208,7 @@ def _arrays(kin: Kin, sets: Sequence[Labels], program: Program) -> Graphlets:
     groups: list[tuple[int, list[Copy]]] = []
     group_off = [0]
     for k, labels in enumerate(sets):
-        here = np.flatnonzero(masks & np.uint64(sum(1 << label for label in labels)))
+        here = np.flatnonzero(masks & _mask(labels))
         set_of[here] = k
         symbols.append(here)
         for template, copies in kin.copies(labels).items():
@@ -244,7 +257,7 @@ def _arrays(kin: Kin, sets: Sequence[Labels], program: Program) -> Graphlets:
         np.array(inputs, np.int64),
         *_actions(program),
         np.zeros(len(sets), np.int64),
-        np.zeros(5),
+        np.zeros(4),
         np.zeros(0, np.uint8),
     )
 

@@ -18,14 +18,13 @@ from sparkleene.kernels.numbers import add, mul, null, times
 from sparkleene.kernels.program import Array, Events, Field, Program
 
 jit = nb.njit(nogil=True, cache=True, error_model="numpy")
-inlined = nb.njit(nogil=True, cache=True, error_model="numpy", inline="always")
 
 BURSTS, SHARED, ROWS, SHARED_ROWS, DECISIONS, MATRICES, COLUMNS, SNAPSHOTS = range(8)
 """What is counted for each set of labels."""
 COUNTERS = 8
 
-STEP, PRODUCT, COPY, MATRIX, CLOSED = range(5)
-"""Costs: of a step of a row in one column, of a product, of a copy, of a matrix, and of one in closed form."""
+STEP, PRODUCT, BURST, CLOSED = range(4)
+"""Costs: of a step of a row in one column, of a product, of a shared burst, and of a matrix in closed form."""
 
 
 class Graphlets(NamedTuple):
@@ -53,38 +52,11 @@ class Graphlets(NamedTuple):
     act: Array  # int64[..., 3]: state, and where the states before it are in `source`
     source: Array  # int64[...]
     worth: Array  # int64[sets]: the fewest rows of a burst that sharing can pay for
-    cost: Array  # float64[5]
+    cost: Array  # float64[4]
     choice: Array  # uint8[...]: decisions to make one after the other; empty to decide by cost
 
 
-@inlined
-def burst(g: Graphlets, events: Events, begin: int, end: int, seen: Array) -> tuple[int, int, bool]:
-    """Find the rows from `begin` on, whole ticks, with labels of one set only; count their symbols.
-
-    Return the set, -1 if there are no labels at all, the end, and whether some tick has several rows.
-    """
-    kind, j, tied = -1, begin, False
-    while j < end:
-        b, tick, of, fits = j, events.tick[j], kind, True
-        while b < end and events.tick[b] == tick:
-            s = g.set_of[events.symbol[b]]
-            if s >= 0:
-                if of < 0:
-                    of = s
-                elif of != s:
-                    fits = False
-            b += 1
-        if not fits:
-            break
-        kind = of
-        for e in range(j, b):
-            seen[events.symbol[e]] += 1
-        tied |= b > j + 1
-        j = b
-    return kind, j, tied
-
-
-@inlined
+@jit
 def classes(g: Graphlets, kind: int, sum_labels: Array, seen: Array, leader: Array, steps: Array) -> None:
     """Find for each group of a set the first one with its template that sees and adds the same, and its steps."""
     first, last = g.symbol_off[kind], g.symbol_off[kind + 1]
@@ -112,12 +84,12 @@ def classes(g: Graphlets, kind: int, sum_labels: Array, seen: Array, leader: Arr
                 break
 
 
-@inlined
+@jit
 def pays(g: Graphlets, t: int, rows: int, steps: int, copies: int, counts: bool) -> bool:
     """Tell whether a matrix for all copies costs less than the rows of each."""
     inner, width = g.inner[t], g.inner[t] + g.outer[t]
     matrix = g.cost[CLOSED] if counts and g.closed[t] else rows + steps * width * g.cost[STEP]
-    together = g.cost[MATRIX] + matrix + copies * (g.cost[COPY] + inner * width * g.cost[PRODUCT])
+    together = g.cost[BURST] + matrix + copies * inner * width * g.cost[PRODUCT]
     return copies * steps * g.cost[STEP] > together
 
 
@@ -167,16 +139,26 @@ def play(
                     acc[d, w] = 0
 
 
-@inlined
-def leap(g: Graphlets, h: int, rows: int, loop: bool, field: Field, state: Array, acc: Array) -> None:
-    """Take all copies of a group with one state x and one label over so many rows of it, with p before them.
+@jit
+def leap(
+    begin: int,
+    end: int,
+    rows: int,
+    loop: bool,
+    states: Array,
+    input_off: Array,
+    inputs: Array,
+    one_of: Array,
+    mod: Array,
+    state: Array,
+    zeros: Array,
+) -> None:
+    """Take copies begin:end with one state x and one label over so many rows of it, with p before them.
 
     That is 2^k x + (2^k - 1) p if the label is repeated, and x + k p if not.
     """
-    states, input_off, inputs = g.state, g.input_off, g.input
-    for w in range(field.mod.size):
-        p, one = field.mod[w], field.one[w]
-        zero = acc[0, w]
+    for w in range(mod.size):
+        p, one, zero = mod[w], one_of[w], zeros[w]
         # By doubling: as sums and products alone the numbers lose nothing.
         whole, less, many = one, zero, zero
         base, base_less, base_many = add(one, one, p), one, one
@@ -192,7 +174,7 @@ def leap(g: Graphlets, h: int, rows: int, loop: bool, field: Field, state: Array
             k >>= 1
         if not loop:
             whole, less = one, many
-        for c in range(g.copy_off[h], g.copy_off[h + 1]):
+        for c in range(begin, end):
             before = zero
             for k in range(input_off[c, 0], input_off[c, input_off.shape[1] - 1]):
                 before = add(before, state[inputs[k], w], p)
@@ -201,7 +183,7 @@ def leap(g: Graphlets, h: int, rows: int, loop: bool, field: Field, state: Array
             state[to, w] = add(mul(whole, state[to, w], p) if loop else state[to, w], before, p)
 
 
-@inlined
+@jit
 def matrix(
     program: Program,
     g: Graphlets,
@@ -227,7 +209,7 @@ def matrix(
     play(program, g, events, h, begin, end, mods, columns, value, acc)
 
 
-@inlined
+@jit
 def plug(
     g: Graphlets, h: int, state: Array, mod: Array, lanes: int, sums: int, value: Array, old: Array
 ) -> None:
@@ -291,34 +273,7 @@ def replay(
                 state[g.state[c, s], w] = old[s, w]
 
 
-@inlined
-def one_by_one(
-    program: Program, g: Graphlets, events: Events, field: Field, begin: int, end: int, state: Array, acc: Array,
-    low: Array,
-) -> None:  # fmt: skip
-    """Run the rows of whole ticks over all states."""
-    counts = state.shape[1] == field.mod.size
-    act_off, act, source = g.act_off, g.act, g.source
-    i = begin
-    while i < end:
-        y = events.symbol[i]
-        j = i + 1
-        while j < end and events.tick[j] == events.tick[i]:
-            j += 1
-        if counts and j == i + 1 and g.direct[y]:
-            for k in range(act_off[y], act_off[y + 1]):
-                d, first, last = act[k, 0], act[k, 1], act[k, 2]
-                for w in range(state.shape[1]):
-                    total = state[d, w]
-                    for x in range(first, last):
-                        total = add(total, state[source[x], w], field.mod[w])
-                    state[d, w] = total
-        else:
-            advance(program, events, field, i, j, state, low, acc, low, False)
-        i = j
-
-
-@inlined
+@jit
 def share(
     program: Program,
     g: Graphlets,
@@ -377,7 +332,9 @@ def share(
                 continue
             if shared[h] and at_once:
                 number = g.step_off[t + 1] - g.step_off[t]  # of steps that a row takes
-                leap(g, other, steps[h] // number, g.step[g.step_off[t], 1] == 0, field, state, acc)
+                leap(g.copy_off[other], g.copy_off[other + 1], steps[h] // number,
+                     g.step[g.step_off[t], 1] == 0, g.state, g.input_off, g.input, field.one, field.mod, state,
+                     acc[0])  # fmt: skip
                 counter[SNAPSHOTS] += g.copy_off[other + 1] - g.copy_off[other]
             elif shared[h]:
                 plug(g, other, state, field.mod, lanes, program.sum_labels.size, value, old)
@@ -420,27 +377,62 @@ def vectors(
     mods = np.zeros(size * lanes, np.uint64)
     for w in range(mods.size):
         mods[w] = field.mod[w % lanes]
+    # What is used for every row, out of the tuples: to hand these on costs more than a row.
+    tick, symbol, mod, set_of, worth = events.tick, events.symbol, field.mod, g.set_of, g.worth
+    direct, act_off, act, source = g.direct, g.act_off, g.act, g.source
+    symbol_off, symbols, forced = g.symbol_off, g.symbol, g.choice.size > 0
     for k in range(lo.size):
         state[:] = 0
         for c in range(columns):
             state[0, c] = field.one[c]
         i = lo[k]
         while i < hi[k]:
-            kind, j, tied = burst(g, events, i, hi[k], seen)
+            # A burst: rows from i to j, whole ticks, with labels of one set only.
+            kind, j, tied = -1, i, False
+            while j < hi[k]:
+                b, of = j, kind
+                while b < hi[k] and tick[b] == tick[j]:
+                    s = set_of[symbol[b]]
+                    if s >= 0 and of != s:
+                        if of >= 0:
+                            break
+                        of = s
+                    b += 1
+                if b < hi[k] and tick[b] == tick[j]:  # labels of two sets at one time
+                    break
+                kind = of
+                for e in range(j, b):
+                    seen[symbol[e]] += 1
+                tied |= b > j + 1
+                j = b
             done = False
             if j == i:
-                while j < hi[k] and events.tick[j] == events.tick[i]:
+                while j < hi[k] and tick[j] == tick[i]:
                     j += 1
             elif kind >= 0:
                 counter[kind, BURSTS] += 1
                 counter[kind, ROWS] += j - i
-                if g.choice.size or j - i >= g.worth[kind]:
+                if forced or j - i >= worth[kind]:
                     done = share(program, g, events, field, kind, i, j, tied, seen, mods, lanes, state, value, acc,
                                  old, leader, steps, shared, counter[kind])  # fmt: skip
-            if not done:
-                one_by_one(program, g, events, field, i, j, state, every, low)
-            if kind >= 0:
-                for y in range(g.symbol_off[kind], g.symbol_off[kind + 1]):
-                    seen[g.symbol[y]] = 0
+                for y in range(symbol_off[kind], symbol_off[kind + 1]):
+                    seen[symbols[y]] = 0
+            while i < j and not done:
+                y = symbol[i]
+                if kinds > 1 or not direct[y] or (i + 1 < j and tick[i + 1] == tick[i]):
+                    b = i + 1
+                    while b < j and (kinds > 1 or tick[b] == tick[i]):
+                        b += 1
+                    advance(program, events, field, i, b, state, low, every, low, False)
+                    i = b
+                    continue
+                for x in range(act_off[y], act_off[y + 1]):
+                    d = act[x, 0]
+                    for w in range(columns):
+                        total = state[d, w]
+                        for z in range(act[x, 1], act[x, 2]):
+                            total = add(total, state[source[z], w], mod[w])
+                        state[d, w] = total
+                i += 1
             i = j
         collect(program, field, state, low, out[k], out_low)

@@ -37,12 +37,24 @@ class Field:
     span: Span = field(default=NOWHERE, compare=False, repr=False)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Literal_:
-    """A constant."""
+    """A constant; 1, 1.0 and true are different ones."""
 
     value: Scalar
     span: Span = field(default=NOWHERE, compare=False, repr=False)
+
+    def __eq__(self, other: object) -> bool:
+        """Tell whether another constant has the same type and value."""
+        return isinstance(other, Literal_) and self._key == other._key
+
+    def __hash__(self) -> int:
+        """Hash the type and the value."""
+        return hash(self._key)
+
+    @property
+    def _key(self) -> tuple[type, Scalar]:
+        return type(self.value), self.value
 
 
 Op = Literal[

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import Any
 
 import pyarrow as pa
 
@@ -130,10 +129,10 @@ def own(part: Part, k: int, evaluated: Evaluated) -> Evaluated:
         ),
     )
     chosen = [0, *(1 + column for column in columns)]
-    of_it = Results(results.values[:, k : k + 1][:, :, chosen], results.lows[:, k : k + 1][:, :, list(lows)])
-    whole: Any = None
-    if integers is not None:
-        whole = [[[classes[k][column] for column in chosen]] for classes in integers]
+    kept, whole = chosen, None
+    if integers is not None:  # then the values in doubles only tell where there are trends
+        kept, whole = [0], [[[classes[k][column] for column in chosen]] for classes in integers]
+    of_it = Results(results.values[:, k : k + 1][:, :, kept], results.lows[:, k : k + 1][:, :, list(lows)])
     groups = stream.groups.rename_columns(list(part.group_names[k]))
     return mine, replace(stream, groups=groups), windows, of_it, whole
 

@@ -40,6 +40,7 @@ def opened(data: Any) -> tuple[list[str], dict[str, Ask]]:
     return list(data.columns), {
         "run": lambda request: batch.run(request, data),
         "workload": lambda requests: workload.run(requests, data),
+        "explain workload": lambda requests: [*workload.explained(requests, data)],
         "explain": explain,
         "trends": some,
     }
@@ -54,6 +55,11 @@ def _stream(data: Any) -> tuple[list[str], dict[str, Ask]]:
 
         return workload_stream.run(requests, data)
 
+    def explain_several(requests: Sequence[Request]) -> list[tuple[str, str]]:
+        from sparkleene.spark import workload_stream
+
+        return [*workload_stream.explained(requests, data)]
+
     def no_trends(request: Request, limit: int | None) -> Any:
         help = "ask for those of a batch: write the stream to a table, or read its source with spark.read"
         raise request.place.mistake("unsupported-stream", "the trends of a stream are not listed", help=help)
@@ -61,6 +67,7 @@ def _stream(data: Any) -> tuple[list[str], dict[str, Ask]]:
     return list(data.columns), {
         "run": lambda request: streaming.run(request, data),
         "workload": several,
+        "explain workload": explain_several,
         "explain": lambda request: [*streaming.explained(request, data)],
         "trends": no_trends,
     }
@@ -86,6 +93,7 @@ def _paths(data: Any) -> tuple[list[str], dict[str, Ask]]:
     return files.schema.names, {
         "run": lambda request: by_path.run(request, files, spark),
         "workload": lambda requests: workload.run_files(requests, files, spark),
+        "explain workload": lambda requests: [*workload.files_explained(requests)],
         "explain": explain,
         "trends": some,
     }

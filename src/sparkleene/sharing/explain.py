@@ -1,0 +1,95 @@
+"""How a workload is evaluated, in words: what is shared, by whom, and what that is expected to save."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from sparkleene.engine.graphlets import EXPECTED, expected, pays_from
+from sparkleene.language.ast import And
+from sparkleene.plan.plan import Plan
+from sparkleene.plan.text import count
+from sparkleene.sharing.merge import Part, joints
+
+MOST = 12  # names in a line
+
+
+def explain(parts: Sequence[Part], sharing: str) -> str:
+    """Tell how the parts of a workload are evaluated."""
+    total = sum(len(part.names) for part in parts)
+    lines = [f"Workload of {total} quer{'y' if total == 1 else 'ies'}, sharing {sharing}"]
+    orders: dict[tuple[str, ...], list[str]] = {}
+    for part in parts:
+        keys = tuple(sorted(".".join(key.path) for key in part.plan.bound.keys))
+        orders.setdefault(keys, []).extend(part.names)
+    for keys, names in orders.items():
+        whose = "" if len(orders) == 1 else f" for {_listed(names)}"
+        by = f"rows by {', '.join(keys)}" if keys else "all rows"
+        lines.append(f"Order: one scan and order of {by}{whose}")
+    for part in parts:
+        if part.shared:
+            lines.append(f"Together: {_listed(part.names)}")
+            lines += [f"  {name:<11} {told}" for name, told in _together(part)]
+        else:
+            lines.append(f"Alone: {part.names[0]}")
+            lines.append(f"  {'states':<11} {len(part.plan.machine.states)}")
+            if sharing != "never" and total > 1:
+                lines.append(f"  {'because':<11} {_reason(part.plan)}")
+    if sharing != "never":
+        for joint in joints(parts):
+            lines.append(f"Panes: {_listed(joint.part.names)}")
+            told = "windows are made of common panes where that costs less than each kind by itself"
+            lines.append(f"  {'states':<11} {len(joint.part.plan.machine.states)}; {told}")
+    return "\n".join(lines)
+
+
+def _together(part: Part) -> Iterator[tuple[str, str]]:
+    """Tell what the queries of one machine share."""
+    plan = part.plan
+    states, apart = len(plan.machine.states), part.apart
+    yield "states", f"{states} instead of {apart}"
+    if plan.backward is not None:
+        ways = count(plan.backward.lookups, "way")
+        yield (
+            "direction",
+            f"from the end of windows: events look for others in {ways} instead of {plan.lookups}",
+        )
+    totals = len({(output.function, output.labels, output.path) for output in plan.bound.outputs})
+    if totals < len(plan.bound.outputs):
+        yield "aggregates", f"{totals} of {len(plan.bound.outputs)} are different"
+    if plan.pairs or plan.machine.forgetful:
+        return
+    types: dict[str, set[int]] = {}
+    for i, label in enumerate(plan.bound.labels):
+        types.setdefault(label.type, set()).add(i)
+    for type, labels in types.items():
+        found = plan.kin.copies(frozenset(labels))
+        template, copies = max(found.items(), key=lambda item: len(item[1]))
+        if len(copies) > 1:
+            rows, together = expected(
+                template, len(copies), EXPECTED * len(template.steps) / max(1, template.slots)
+            )
+            least = pays_from({template: copies})
+            when = "is never shared" if least is None else f"is shared from {count(least, 'row')} on"
+            size = f"{len(copies)} copies of {count(template.inner, 'state')}"
+            cost = f"a burst of {EXPECTED:.0f} rows costs {together / rows:.2f} of them, and {when}"
+            yield "snapshots", f"{type}: {size}; {cost}"
+
+
+def _reason(plan: Plan) -> str:
+    """Tell why a query shares no machine."""
+    bound = plan.bound
+    if isinstance(bound.pattern, And):
+        return "pairs of trends (AND) have a machine of their own"
+    if bound.window is not None and bound.window.slide is None:
+        return "its windows end where its own trends do"
+    if any(key.labels is not None for key in bound.keys):
+        return "a key binds some of its events only"
+    if plan.pairs and bound.semantics != "skip-till-any-match":
+        return f"it compares neighbours under {bound.semantics}"
+    return "no other query has its semantics, window, keys and groups, or one machine for them is no smaller"
+
+
+def _listed(names: Sequence[str]) -> str:
+    if len(names) <= MOST:
+        return ", ".join(names)
+    return f"{', '.join(names[: MOST - 1])} and {len(names) - MOST + 1} more"
