@@ -28,6 +28,9 @@ MEANING: dict[Strategy, str] = {
 }
 
 
+LARGE = 24  # states from which on a vector over the rows costs less than matrices
+
+
 @dataclass(frozen=True)
 class Choice:
     """A strategy and the reason for it, for people."""
@@ -62,6 +65,9 @@ def choose_strategy(
         return Choice(asked, "it was asked for")  # type: ignore[arg-type]
     if against is not None:
         return Choice("shuffle", against)
+    states = len(plan.machine.states)
+    if states > LARGE:
+        return Choice("shuffle", f"matrices of {states} states are larger than the rows they stand for")
     if ordered:
         return Choice("combine", "the files' row groups follow each other in time")
     if plan.together:
