@@ -84,6 +84,22 @@ def test_shared_and_alone_and_by_definition(semantics: str, numbers: str, data: 
             assert all(same(row[key], value) for key, value in wanted.items()), (row, wanted)
 
 
+@pytest.mark.parametrize("semantics", SEMANTICS)
+@given(data=st.data())
+@settings(max_examples=10)
+def test_many_queries(semantics: str, data: st.DataObject) -> None:
+    texts, case = data.draw(workloads(semantics, 30))
+    note(f"{texts}\n{case.rows}")
+    given = options_of(case)
+    rows = table(case)
+    try:
+        found = workload(texts, **given).run(rows)
+    except sk.QueryError as error:
+        assume(error.diagnostics[0].code not in ("ambiguous-negation", "pattern-too-large"))
+        raise
+    assert found.equals(workload(texts, "never", **given).run(rows))
+
+
 WINDOWS = (
     "WITHIN 4 SLIDE 2",
     "WITHIN 6 SLIDE 3",

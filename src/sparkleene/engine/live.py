@@ -115,12 +115,6 @@ class Live:
         sure = all(_narrow(self.schema.field(name).type) for name in lows)
         return sure and combines(self.plan, self.schema, self.options) is None
 
-    @cached_property
-    def monotone(self) -> bool:
-        """Whether more rows never take trends away."""
-        machine = self.plan.machine
-        return machine.semantics == "skip-till-any-match" and not any(p.guards for p in machine.operands)
-
     def over(self, watermark: int) -> int:
         """Return the key of the last window that a watermark has passed."""
         grid = self.grid
@@ -261,7 +255,9 @@ class Bucket:
         paths = [bound.keys[k].path[0] for k in keys]
         rows = _among(rows, paths, new, paths)
         units = [_among(table, [f"k{k}" for k in keys], new, paths) for table in units]
-        yield live.evaluated(rows, [u for u in units if u.num_rows], (after, last), not live.monotone)
+        yield live.evaluated(
+            rows, [u for u in units if u.num_rows], (after, last), not live.plan.machine.monotone
+        )
 
     # ---- segments
 

@@ -67,10 +67,14 @@ class Machine:
         return len(self.operands) if self.apart or len(self.operands) == 1 else 3
 
     @property
+    def monotone(self) -> bool:
+        """Whether more rows never take trends away."""
+        return self.semantics == "skip-till-any-match" and not any(p.guards for p in self.operands)
+
+    @property
     def forgetful(self) -> bool:
         """Whether a tick can move or drop partial trends; if not, states only ever grow."""
-        any_match = self.semantics == "skip-till-any-match"
-        return not any_match or self.momentary or any(p.guards for p in self.operands)
+        return not self.monotone or self.momentary
 
     def keep(self, union: int, extended: bool) -> list[int]:
         """Return where the partial trends of each state are after a tick with these labels, -1 for gone.

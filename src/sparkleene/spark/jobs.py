@@ -74,7 +74,10 @@ class Job:
         return blamed([(plan, *source) for plan, source in queries], table, self.options)
 
     def written(self, evaluated: Any, zeros: bool = False) -> pa.Table:
-        """Write evaluated windows as results, or as parts of them."""
+        """Write evaluated windows as results, or as parts of them.
+
+        With `zeros` also windows without trends, of queries that can lose trends they had.
+        """
         from sparkleene.engine.finish import finish
         from sparkleene.engine.partial import partial
         from sparkleene.sharing.run import written
@@ -83,7 +86,8 @@ class Job:
             if self.partial:
                 return partial(plan, *given)
             compiled, stream, windows, results, integers = given
-            return finish(plan, compiled, stream, windows, results, integers, zeros)
+            lost = zeros and not plan.machine.monotone
+            return finish(plan, compiled, stream, windows, results, integers, lost)
 
         if self.part is None:
             return write(self.plan, *evaluated)

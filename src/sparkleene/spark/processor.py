@@ -296,7 +296,7 @@ class Processor:
                 [bucket.read(segment) for segment in added], promote_options="permissive"
             )
             for evaluated in bucket.early(fresh):
-                yield from self._shaped(stream.written(evaluated, not bucket.live.monotone))
+                yield from self._shaped(stream.written(evaluated, not bucket.live.plan.machine.monotone))
         if added or new:
             bucket.tidy()
             bucket.save()
