@@ -14,7 +14,7 @@ from sparkleene.language.sources import Source, of_file
 from sparkleene.query import OutputMode, Query, Strategy, _is_spark
 
 if TYPE_CHECKING:
-    from sparkleene.sharing.merge import Part
+    from sparkleene.sharing.merge import Joint, Part
     from sparkleene.sharing.stats import Stats
     from sparkleene.spark.request import Request
 
@@ -45,6 +45,7 @@ class Workload:
             name: Query(text, filename=filename, **options) for name, (text, filename) in sources.items()
         }
         self._parts_for = lru_cache(maxsize=8)(self._make_parts)
+        self._joints_for = lru_cache(maxsize=8)(self._make_joints)
         self._stats: Stats | None = None
 
     def _make_parts(self, columns: tuple[str, ...] | None) -> list[Part]:
@@ -54,6 +55,11 @@ class Workload:
         if self.sharing == "never":
             return [alone(name, plan) for name, plan in plans.items()]
         return parts(plans, self.sharing == "always")
+
+    def _make_joints(self, columns: tuple[str, ...] | None) -> list[Joint]:
+        from sparkleene.sharing.merge import joints
+
+        return [] if self.sharing == "never" else joints(self._parts_for(columns))
 
     def run(
         self,
@@ -82,7 +88,6 @@ class Workload:
         from sparkleene.engine.interrupts import held
         from sparkleene.engine.tables import opened, read, schema_names
         from sparkleene.engine.threads import threads_of
-        from sparkleene.sharing.merge import joints
         from sparkleene.sharing.run import results, union
         from sparkleene.sharing.stats import stats
 
@@ -96,7 +101,7 @@ class Workload:
         with held():
             given = [(part, replace(some._options(), choice=self._choice)) for part in made]
             runs: list[Any] = []
-            panes = joints(made) if self.sharing != "never" else []
+            panes = self._joints_for(tuple(names))
             found = dict(results(given, table, threads_of(threads), sources, joints=panes, runs=runs))
         self._stats = stats(runs)
         return back(union({name: found[name] for name in self.queries}))

@@ -118,14 +118,15 @@ def test_only_the_type_is_another(up: bool, data: st.DataObject) -> None:
     tree = parse(case.text)
     if not up:  # begin with concepts
         for kind in dict.fromkeys(atom.type for atom, _ in atoms(tree.pattern)):
-            tree = parse(compiled(case, to_text(tree)).roll_up(kind, "F" if kind != "D" else None).text)
+            begun = compiled(case, to_text(tree))
+            tree = parse(said(lambda q=begun, k=kind: q.roll_up(k, "F" if k != "D" else None)).text)
     kinds = sorted({atom.type for atom, _ in atoms(tree.pattern)} & set("ABCD" if up else "FG"))
     kind = data.draw(st.sampled_from(kinds))
     above = ["E", "F"] if kind in "AB" else [TREE.parents.get(kind, "")]
     others = above if up else TREE.below(kind)[1:]
     to = data.draw(st.sampled_from(others))
     query = compiled(case, to_text(tree))
-    made = query.roll_up(kind, to) if up else query.drill_down(kind, to)
+    made = said(lambda: query.roll_up(kind, to) if up else query.drill_down(kind, to))
     note(f"{case}\n{made.text}")
     old = bind(tree, columns=KINDS)
     word = frozenset(label.name for label in old.labels if label.name == kind)
@@ -142,6 +143,15 @@ def test_only_the_type_is_another(up: bool, data: st.DataObject) -> None:
     for row, wanted in zip(found, expected, strict=True):
         assert list(row) == list(wanted)
         assert all(same(row[name], value) for name, value in wanted.items()), (row, wanted)
+
+
+def said(make: Callable[[], sk.Query]) -> sk.Query:
+    """Return a query, unless some of its words meant labels for which the new pattern has no word."""
+    try:
+        return make()
+    except sk.QueryError as error:
+        assume("no word of the new pattern" not in str(error))
+        raise
 
 
 def changed(label: Label, kind: str) -> Label:

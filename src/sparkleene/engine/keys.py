@@ -40,7 +40,7 @@ def codes(table: pa.Table, path: Path, source: str = "", filename: str = "query"
     >>> codes(pa.table({"k": ["b", None, "a", "b"]}), ("k",))[0]
     array([ 0, -1,  1,  0], dtype=int32)
     """
-    return once(("codes", id(table), path), lambda: _codes(table, path, source, filename))
+    return once(("codes", path), table, lambda: _codes(table, path, source, filename))
 
 
 def _codes(table: pa.Table, path: Path, source: str, filename: str) -> tuple[Codes, pa.Array]:

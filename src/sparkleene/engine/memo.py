@@ -14,7 +14,7 @@ _HELD: ContextVar[dict[Hashable, Any] | None] = ContextVar("held", default=None)
 
 @contextmanager
 def remembering() -> Iterator[None]:
-    """Let `once` remember for as long as this lasts; the objects that its keys name by `id` must outlast it."""
+    """Let `once` remember for as long as this lasts."""
     token = _HELD.set({})
     try:
         yield
@@ -22,19 +22,20 @@ def remembering() -> Iterator[None]:
         _HELD.reset(token)
 
 
-def once(key: Hashable, make: Callable[[], T]) -> T:
-    """Return what was made for the key before, or make it.
+def once(key: Hashable, of: object, make: Callable[[], T]) -> T:
+    """Return what was made of an object for the key before, or make it.
 
+    >>> rows = [1, 2]
     >>> with remembering():
-    ...     print([once("x", lambda: 1), once("x", lambda: 2)], once("y", lambda: 3))
-    [1, 1] 3
-    >>> once("x", lambda: 4)
+    ...     print(once("x", rows, lambda: 1), once("x", rows, lambda: 2), once("y", rows, lambda: 3))
+    1 1 3
+    >>> once("x", rows, lambda: 4)
     4
     """
     held = _HELD.get()
     if held is None:
         return make()
-    if key not in held:
-        held[key] = make()
-    found: T = held[key]
+    if (key, id(of)) not in held:
+        held[key, id(of)] = of, make()  # with the object, so that no other gets its number
+    found: T = held[key, id(of)][1]
     return found

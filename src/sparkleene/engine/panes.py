@@ -36,7 +36,7 @@ def together(
 
     By itself a kind would have a machine of so many `states`.
     """
-    if options.numbers == "exact" or not plan.composes:
+    if options.numbers == "exact" or plan.pairs:
         return None
     clocks = [clocked(_within(plan, one), table, options, source, filename) for one in windows]
     times, grids = [time for time, _, _ in clocks], [grid for _, _, grid in clocks]

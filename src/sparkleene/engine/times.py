@@ -95,8 +95,8 @@ def time_column(
     >>> time_column(pa.table({"t": [1, 2]}), "t", "seconds").ticks_per_ms
     Fraction(1, 1000)
     """
-    key = ("times", id(table), name, time_unit)
-    return once(key, lambda: _time_column(table, name, time_unit, source, filename, numbered))
+    key = ("times", name, time_unit)
+    return once(key, table, lambda: _time_column(table, name, time_unit, source, filename, numbered))
 
 
 def _time_column(

@@ -213,7 +213,10 @@ def matrix(
 def plug(
     g: Graphlets, h: int, state: Array, mod: Array, lanes: int, sums: int, value: Array, old: Array
 ) -> None:
-    """Multiply a matrix with the states and inputs of all copies of a group: counts, sums by Leibniz's rule."""
+    """Multiply a matrix with the states and inputs of all copies of a group: counts, sums by Leibniz's rule.
+
+    Where sums can be infinite numbers are wide, and nothing times infinity is nothing.
+    """
     t, columns = g.template[h], mod.size
     inner, outer = g.inner[t], g.outer[t]
     size = inner + outer

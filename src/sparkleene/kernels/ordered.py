@@ -105,8 +105,8 @@ def _stretch(
     """Process one stretch, and the windows in it."""
     tick, symbol, sums, lows = events.tick, events.symbol, events.sums, events.lows
     a_off, a_label, a_src, a_dst, a_pair, a_last, stored = act
-    slot, base, tree, tree_low, rank, segment = trees[:6]
-    listed, first, link, owner, entry, entry_low = trees[6:]
+    slot, base, stride, tree, tree_low, rank, segment = trees[:7]
+    listed, first, link, owner, entry, entry_low = trees[7:]
     width, columns, low_width = tot.shape[1], len(mod), tot_low.shape[1]
     single = width + low_width == 1
     buf, buf_low = np.zeros(width, tot.dtype), np.full(low_width, np.inf)
@@ -145,19 +145,21 @@ def _stretch(
                         if k == 0:
                             continue
                         seg = rank[q, e - lo, 2]
-                        at = base[slot[s, q]] + segment[q, seg, 0] - 1
+                        step = stride[q]
+                        at = base[slot[s, q]] + (segment[q, seg, 0] - 1) * step
                         if single:
                             total = buf[0]
                             while k > 0:
-                                total = add(total, tree[at + k, 0], mod[0])
+                                total = add(total, tree[at + k * step, 0], mod[0])
                                 k &= k - 1
                             buf[0] = total
                         else:
                             while k > 0:
+                                cell = at + k * step
                                 for w in range(width):
-                                    buf[w] = add(buf[w], tree[at + k, w], mod[w % columns])
+                                    buf[w] = add(buf[w], tree[cell, w], mod[w % columns])
                                 for m in range(low_width):
-                                    buf_low[m] = min(buf_low[m], tree_low[at + k, m])
+                                    buf_low[m] = min(buf_low[m], tree_low[cell, m])
                                 k &= k - 1
                 if not a_last[a]:
                     continue
@@ -202,14 +204,16 @@ def _stretch(
                     if slot[d, q] < 0 or place == 0:
                         continue
                     seg = rank[q, x, 0]
-                    at = base[slot[d, q]] + segment[q, seg, 0] - 1
+                    step = stride[q]
+                    at = base[slot[d, q]] + (segment[q, seg, 0] - 1) * step
                     size = np.int64(segment[q, seg, 1])
                     while place <= size:
-                        tree[at + place, 0] = add(tree[at + place, 0], new[k, 0], mod[0])
+                        cell = at + place * step
+                        tree[cell, 0] = add(tree[cell, 0], new[k, 0], mod[0])
                         for w in range(1, width):
-                            tree[at + place, w] = add(tree[at + place, w], new[k, w], mod[w % columns])
+                            tree[cell, w] = add(tree[cell, w], new[k, w], mod[w % columns])
                         for m in range(low_width):
-                            tree_low[at + place, m] = min(tree_low[at + place, m], new_low[k, m])
+                            tree_low[cell, m] = min(tree_low[cell, m], new_low[k, m])
                         place += place & -place
                 if listed[d]:
                     for w in range(width):
@@ -298,10 +302,12 @@ def _items(
                     )
         total = 0
         for q in range(len(cells)):
+            trees.stride[q] = 0
             for s in range(states):
                 if slot[s, q] >= 0:
-                    base[slot[s, q]] = total
-                    total += cells[q]
+                    base[slot[s, q]] = total + trees.stride[q]
+                    trees.stride[q] += 1
+            total += trees.stride[q] * max(cells[q], 0)
         for cell in range(total):
             clear(trees.tree, trees.tree_low, cell)
         for s in range(states):
@@ -362,6 +368,7 @@ def run(
     trees = Trees(
         slot,
         np.zeros(slots, np.int64),
+        np.zeros(len(part.orders), np.int64),
         *table(slots * size, width, lows, one),
         np.empty((len(part.orders), size, 4), np.int32),
         np.empty((len(part.orders), 2 * size, 2), np.int32),

@@ -13,10 +13,14 @@ from .ranks import Parts, Work, sort_elements
 
 
 class Trees(NamedTuple):
-    """Fenwick trees and what is needed to move entries between them."""
+    """Fenwick trees and what is needed to move entries between them.
+
+    The trees of a part lie cell by cell side by side: events look in all of them at the same cells.
+    """
 
     slot: Array  # int64[states, parts]: number of the tree, -1 if there is none
     base: Array  # int64[slots]: first cell of a tree
+    stride: Array  # int64[parts]: from one cell of a tree to the next
     tree: Array  # value[cells, width]
     tree_low: Array
     rank: Array  # int32[parts, n, 4]: segment and place as previous event, segment and prefix as new event
@@ -121,6 +125,7 @@ def rank_part(
 def insert(
     slot: Array,
     base: Array,
+    stride: Array,
     tree: Array,
     tree_low: Array,
     rank: Array,
@@ -139,13 +144,15 @@ def insert(
         if slot[s, q] < 0 or k == 0:
             continue
         seg = rank[q, i, 0]
-        at = base[slot[s, q]] + segment[q, seg, 0] - 1
+        step = stride[q]
+        at = base[slot[s, q]] + (segment[q, seg, 0] - 1) * step
         size = np.int64(segment[q, seg, 1])
         while k <= size:
+            cell = at + k * step
             for w in range(tree.shape[1]):
-                tree[at + k, w] = add(tree[at + k, w], value[row, w], mod[w % columns])
+                tree[cell, w] = add(tree[cell, w], value[row, w], mod[w % columns])
             for m in range(tree_low.shape[1]):
-                tree_low[at + k, m] = min(tree_low[at + k, m], low[row, m])
+                tree_low[cell, m] = min(tree_low[cell, m], low[row, m])
             k += k & -k
 
 
@@ -160,9 +167,10 @@ def _erase(trees: Trees, s: int) -> None:
             k = np.int64(trees.rank[q, i, 1])
             if slot >= 0 and k > 0:
                 seg = trees.rank[q, i, 0]
-                at = trees.base[slot] + trees.segment[q, seg, 0] - 1
+                step = trees.stride[q]
+                at = trees.base[slot] + (trees.segment[q, seg, 0] - 1) * step
                 while k <= trees.segment[q, seg, 1]:
-                    clear(trees.tree, trees.tree_low, at + k)
+                    clear(trees.tree, trees.tree_low, at + k * step)
                     k += k & -k
         node = trees.link[node]
     trees.first[s] = -1
@@ -186,7 +194,7 @@ def move(trees: Trees, s: int, t: int, stored: Array, mod: Array) -> None:
     last = -1
     while node >= 0:
         insert(
-            trees.slot, trees.base, trees.tree, trees.tree_low, trees.rank, trees.segment, t,
+            trees.slot, trees.base, trees.stride, trees.tree, trees.tree_low, trees.rank, trees.segment, t,
             trees.owner[node], trees.entry, trees.entry_low, node, mod,
         )  # fmt: skip
         last = node

@@ -86,7 +86,7 @@ def _reason(plan: Plan) -> str:
         return "a key binds some of its events only"
     if plan.pairs and bound.semantics != "skip-till-any-match":
         return f"it compares neighbours under {bound.semantics}"
-    return "no other query has its semantics, window, keys and groups, or one machine for them is no smaller"
+    return "no other query has its semantics, window, keys and groups, or one machine for both is larger than two"
 
 
 def _listed(names: Sequence[str]) -> str:

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
+from sparkleene.engine.compile import aggregates
 from sparkleene.language.ast import And
 from sparkleene.language.bound import Bound, Label, Output, Term
 from sparkleene.plan.machine import MachineTooLarge, build
@@ -18,6 +19,7 @@ from sparkleene.plan.positions import positions, turned
 from sparkleene.plan.predicates import pairs
 
 MOST_LABELS = 62
+WORTH = 1.5  # how many times the numbers one pass over the rows may hold, for it saves the others
 _HARD = {"divide and conquer": 2, "scan": 3}  # kernels that one query must not bring upon the others
 
 
@@ -57,7 +59,7 @@ def joints(parts: Sequence[Part]) -> list[Joint]:
         bound = part.plan.bound
         slides = bound.window is not None and bound.window.slide is not None and bound.window.unit != "events"
         kind = _kind(part.names[0], part.alone[0])
-        if slides and part.plan.composes and isinstance(kind, tuple):
+        if slides and not part.plan.pairs and isinstance(kind, tuple):
             semantics, _, *rest = kind
             kinds.setdefault((semantics, *rest), []).append(part)
     found = []
@@ -71,10 +73,11 @@ def joints(parts: Sequence[Part]) -> list[Joint]:
 def parts(plans: Mapping[str, Plan], always: bool = False) -> list[Part]:
     """Divide queries into parts that are evaluated together; the order is that of their first queries.
 
-    They are where that takes no more states than they have one by one, or `always` where it can be done.
+    They are where that takes not many more numbers, states times aggregates, than they have one by one, or `always`
+    where it can be done.
     """
     kinds: dict[Hashable, list[str]] = {}
-    for name, plan in plans.items():
+    for name, plan in sorted(plans.items(), key=lambda item: _totals(item[1])):
         kinds.setdefault(_kind(name, plan), []).append(name)
     found = [
         part for names in kinds.values() for part in _parts({name: plans[name] for name in names}, always)
@@ -104,14 +107,35 @@ def _kind(name: str, plan: Plan) -> Hashable:
     return bound.semantics, bound.window, bound.types is None, keys, group, hardest
 
 
+def _totals(plan: Plan) -> list[tuple[str, ...]]:
+    """Return what a query adds up, so that queries which add up the same sort together."""
+    bound = plan.bound
+    return sorted(
+        (*sorted(bound.labels[i].type for i in output.labels), *output.path)
+        for output in bound.outputs
+        if output.labels
+    )
+
+
+def _numbers(plan: Plan) -> int:
+    """Return how many numbers an evaluation holds for one window: for each state a count and the aggregates."""
+    made = aggregates(plan.bound)
+    return len(plan.machine.states) * (1 + len(made.totals) + len(made.lows))
+
+
 def _parts(plans: Mapping[str, Plan], always: bool) -> list[Part]:
-    """Merge queries of one kind, or halves of them where that takes more states than they have one by one."""
+    """Merge queries of one kind, or halves of them where that takes too many numbers."""
     if len(plans) > 1 and (part := merged(plans, always)) is not None:
         return [part]
     if len(plans) == 1:
         return [alone(name, plan) for name, plan in plans.items()]
     names = list(plans)
-    halves = names[: len(names) // 2], names[len(names) // 2 :]
+    totals = [_totals(plan) for plan in plans.values()]
+    middle = len(names) // 2
+    if totals[0] != totals[-1]:  # not between queries that add up the same
+        changes = [i for i in range(1, len(names)) if totals[i] != totals[i - 1]]
+        middle = min(changes, key=lambda i: abs(i - middle))
+    halves = names[:middle], names[middle:]
     return [part for half in halves for part in _parts({name: plans[name] for name in half}, always)]
 
 
@@ -137,8 +161,6 @@ def merged(plans: Mapping[str, Plan], always: bool = False) -> Part | None:
         machine = build(operands, bounds[0].semantics, len(labels), negated, apart=True)
     except MachineTooLarge:
         return None
-    if not always and len(machine.states) > sum(len(plan.machine.states) for plan in plans.values()):
-        return None
     outputs: list[Output] = []
     own: list[tuple[int, ...]] = []
     for bound, places in zip(bounds, numbers, strict=True):
@@ -160,6 +182,8 @@ def merged(plans: Mapping[str, Plan], always: bool = False) -> Part | None:
         types=types,
     )
     plan = _cheaper(Plan(bound, machine, pairs(adjacent)))
+    if not always and _numbers(plan) > WORTH * sum(map(_numbers, plans.values())):
+        return None
     return Part(plan, tuple(plans), tuple(own), names, tuple(plans.values()))
 
 
