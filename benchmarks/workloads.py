@@ -14,6 +14,7 @@ import numba as nb
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
+from pyarrow import csv
 
 import sparkleene as sk
 from benchmarks import spark_batch
@@ -70,9 +71,39 @@ def run(scale: float = 1.0) -> Iterator[Line]:
     detail = ", ".join(f"{count}: {seconds * 1e3:.1f} ms" for count, seconds in times.items())
     growth = (times[200] - times[100]) / 100 / (times[50] - times[10]) * 40
     yield Line("time of a query more, 100 to 200 / 10 to 50", growth, "", detail)
+    yield from published()
     yield from compared(scale)
     yield from bursty(scale)
     yield from on_spark(scale)
+
+
+# ---- the workload published with HAMLET
+
+SHARED = Path(__file__).parents[2] / "shared" / "data"
+
+
+def published() -> Iterator[Line]:
+    """Measure the published queries over the published stream, where these files are."""
+    if not SHARED.exists():
+        return
+    stream = csv.read_csv(
+        SHARED / "published_stream_shared_10.csv.gz", csv.ReadOptions(column_names=["time", "type", "value"])
+    )
+    names = pa.array([f"T{number}" for number in stream["type"].to_pylist()]).dictionary_encode()
+    data = pa.table({"time": stream["time"], "type": names}).slice(0, 100_000)
+    lines = (SHARED / "published_workload_50.txt").read_text().split()
+    texts = {
+        f"q{i}": f"RETURN COUNT(*) PATTERN SEQ({', '.join(f'T{one}' for one in line.split(','))})"
+        for i, line in enumerate(lines)
+    }
+    several, exact = workload(texts), workload(texts, numbers="exact")
+    together = best(lambda: several.run(data))
+    slowest = max(best(lambda q=q: q.run(data), 2) for q in map(sk.query, texts.values()))
+    small = best(lambda: exact.run(data.slice(0, 10_000)), 1)
+    detail = f"{together:.4f} s / {slowest:.4f} s; exact, 10,000 events: {small:.3f} s"
+    yield Line(
+        f"50 published queries / the slowest alone, {len(data):,} events", together / slowest, "<= 4", detail
+    )
 
 
 # ---- one comparison in common
