@@ -124,6 +124,32 @@ def through_tasks(made: Workload, rows: pa.Table, way: str) -> Rows:
     return found.select(schema.names).to_pylist()  # type: ignore[no-any-return]
 
 
+PANES = ("WITHIN 4 SLIDE 2", "WITHIN 6 SLIDE 3", "WITHIN 12 SLIDE 4")
+
+
+@given(data=st.data())
+@settings(max_examples=40)
+def test_windows_share_panes_in_tasks(data: st.DataObject) -> None:
+    limits = data.draw(st.lists(st.integers(0, 2), min_size=3, max_size=3))
+    texts = {
+        f"{kind}{i}": f"RETURN k AS {kind}k, COUNT(*) AS n{i}, SUM(A.v) AS s PATTERN {pattern} "
+        f"WHERE [k] AND A.v >= {limit} GROUP-BY k {window}"
+        for i, (window, limit) in enumerate(zip(PANES, limits, strict=True))
+        for kind, pattern in (("a", "SEQ(A+, B)"), ("b", "SEQ(A, B+)"))
+    }
+    types = data.draw(st.lists(st.sampled_from("AB"), min_size=1, max_size=30))
+    size = len(types)
+    values = {"v": st.integers(0, 3), "k": st.integers(0, 1), "step": st.integers(0, 3)}
+    drawn = {name: data.draw(st.lists(of, min_size=size, max_size=size)) for name, of in values.items()}
+    times = [sum(drawn["step"][: i + 1]) for i in range(size)]
+    rows = pa.table({"time": times, "type": types, "v": drawn["v"], "k": drawn["k"]})
+    note(f"{texts}\n{rows.to_pydict()}")
+    expected = workload(texts, "never").run(rows).to_pylist()
+    for sharing in ("always", "auto"):
+        made = workload(texts, sharing)  # type: ignore[arg-type]
+        agree(made, through_tasks(made, rows, "shuffle"), expected)
+
+
 class Sorting(tasks.Compose):
     """Packed rows, sorted and evaluated as they come."""
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -141,8 +141,11 @@ class Jobs:
         return table if some.all() else table.filter(pa.array(some))
 
     def results(self, table: pa.Table) -> pa.Table:
-        """Evaluate all queries over a table."""
-        return pa.concat_tables([job.results(job.own(table)) for job in self.each])
+        """Evaluate all queries over a table; those that differ in their windows alone by panes, where that pays."""
+        found: list[pa.Table] = []
+        for jobs in alike(self.each, table):
+            found += by_panes(jobs, table) or [job.results(job.own(table)) for job in jobs]
+        return pa.concat_tables(found)
 
     def total(self, table: pa.Table) -> pa.Table:
         """Add up parts of results."""
@@ -150,6 +153,57 @@ class Jobs:
 
 
 Work = Job | Jobs
+
+
+def alike(jobs: Sequence[Job], table: pa.Table) -> list[list[Job]]:
+    """Put jobs together that do the same over a table, but in other windows."""
+    from sparkleene.engine.compile import aggregates
+
+    def same(one: Job, other: Job) -> bool:
+        a, b = one.plan.bound, other.plan.bound
+        made, wanted = aggregates(a), aggregates(b)
+        masks = zip(one.options.masks, other.options.masks, strict=False)
+        return (
+            (a.keys, a.group, made.totals, made.lows) == (b.keys, b.group, wanted.totals, wanted.lows)
+            and one.plan.machine == other.plan.machine
+            and len(one.options.masks) == len(other.options.masks) > 0
+            and all(table.column(x).equals(table.column(y)) for x, y in masks)
+        )
+
+    found: list[list[Job]] = []
+    for job in jobs:
+        window = job.plan.bound.window
+        slides = window is not None and window.slide is not None and window.unit != "events"
+        group = next((some for some in found if slides and same(some[0], job)), None)
+        if group is None or not slides or job.plan.pairs:
+            found.append([job])
+        else:
+            group.append(job)
+    return found
+
+
+def by_panes(jobs: Sequence[Job], table: pa.Table) -> list[pa.Table]:
+    """Evaluate jobs that differ in their windows alone by common panes; return nothing where that costs more."""
+    from sparkleene.engine.compile import aggregates
+    from sparkleene.engine.panes import together
+
+    first, windows = jobs[0], [job.plan.bound.window for job in jobs]
+    if len(jobs) == 1 or None in windows:
+        return []
+    states = [len(job.plan.machine.states) for job in jobs]
+    rows, given = first.own(table), [window for window in windows if window]
+    try:
+        found = together(
+            first.plan, given, states, rows, first.options, cores(), first.source, first.filename
+        )
+    except SparkleeneError:
+        return []  # the query at fault tells it
+    out = []
+    for job, (compiled, stream, *rest) in zip(jobs, found or (), strict=False):
+        bound = job.plan.bound
+        named = replace(stream, groups=stream.groups.rename_columns(list(bound.group_names)))
+        out.append(job.written((replace(compiled, outputs=aggregates(bound).outputs), named, *rest)))
+    return out
 
 
 @contextmanager
