@@ -171,7 +171,7 @@ def early(query: sk.Query, rows: pa.Table, seed: int) -> None:
         bucket = Bucket.load(live, store)
         assert not bucket.add(sealed(to_bytes(part)), part.num_rows, int(times.min()), int(times.max()))
         for evaluated in bucket.early(part):
-            for row in finish(live.plan, *evaluated, not live.monotone).to_pylist():
+            for row in finish(live.plan, *evaluated, not live.plan.machine.monotone).to_pylist():
                 shown[tuple(row[name] for name in names)] = row
         bucket.save()
         wanted = run.run(live.plan, flat.slice(0, end), live.options, 1, query.text).to_pylist()

@@ -77,7 +77,7 @@ def parts(plans: Mapping[str, Plan], always: bool = False) -> list[Part]:
     where it can be done.
     """
     kinds: dict[Hashable, list[str]] = {}
-    for name, plan in sorted(plans.items(), key=lambda item: _totals(item[1])):
+    for name, plan in plans.items():
         kinds.setdefault(_kind(name, plan), []).append(name)
     found = [
         part for names in kinds.values() for part in _parts({name: plans[name] for name in names}, always)
@@ -129,14 +129,18 @@ def _parts(plans: Mapping[str, Plan], always: bool) -> list[Part]:
         return [part]
     if len(plans) == 1:
         return [alone(name, plan) for name, plan in plans.items()]
-    names = list(plans)
-    totals = [_totals(plan) for plan in plans.values()]
+    names = sorted(plans, key=lambda name: _totals(plans[name]))
+    totals = [_totals(plans[name]) for name in names]
     middle = len(names) // 2
     if totals[0] != totals[-1]:  # not between queries that add up the same
         changes = [i for i in range(1, len(names)) if totals[i] != totals[i - 1]]
         middle = min(changes, key=lambda i: abs(i - middle))
-    halves = names[:middle], names[middle:]
-    return [part for half in halves for part in _parts({name: plans[name] for name in half}, always)]
+    halves = {*names[:middle]}, {*names[middle:]}
+    return [
+        part
+        for half in halves
+        for part in _parts({name: plan for name, plan in plans.items() if name in half}, always)
+    ]
 
 
 def merged(plans: Mapping[str, Plan], always: bool = False) -> Part | None:
