@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import replace
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
 from sparkleene.errors import Diagnostic, QueryError
-from sparkleene.language import parse, to_text
+from sparkleene.language import to_text
 from sparkleene.language.sources import Source, of_file
 from sparkleene.query import OutputMode, Query, Strategy, _is_spark
 
@@ -40,7 +40,9 @@ class Workload:
         self.sharing = sharing
         self._choice = bytes([1]) if sharing == "always" else None  # what to decide on bursts
         if hierarchy is not None:
-            options |= _concepts(sources.values(), hierarchy, options)
+            from sparkleene.sharing.hierarchy import hierarchy as known
+
+            options["hierarchy"] = known(hierarchy)  # a file is read once
         self.queries = {
             name: Query(text, filename=filename, **options) for name, (text, filename) in sources.items()
         }
@@ -185,21 +187,6 @@ def _sources(queries: Mapping[str, str | Source] | str | os.PathLike[str]) -> di
     if not isinstance(queries, Mapping):
         return of_file(queries)
     return {name: one if isinstance(one, Source) else Source(one, name) for name, one in queries.items()}
-
-
-def _concepts(sources: Iterable[Source], given: Any, options: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the types of all patterns as conditions: a concept is all that is below it."""
-    from sparkleene.language.patterns import atoms
-    from sparkleene.sharing.hierarchy import hierarchy
-
-    column = options.get("type", "type")
-    if column is None or options.get("types") is not None:
-        raise _wrong(
-            "a hierarchy is for types in a column", "leave out types=, and name the column with type="
-        )
-    trees = [parse(*source) for source in sources]
-    names = dict.fromkeys(atom.type for tree in trees for atom, _ in atoms(tree.pattern))
-    return {"types": hierarchy(given).types(names, column), "type": None}
 
 
 def _wrong(message: str, help: str) -> QueryError:
