@@ -155,9 +155,9 @@ def compile(
 
 
 def _turned(events: Events) -> Events:
-    """Return the events from the last to the first; ticks ascend."""
-    columns = {id(column): frozen(np.ascontiguousarray(column[..., ::-1])) for column in events}
-    return Events(*(columns[id(column)] for column in events))._replace(tick=frozen(-events.tick[::-1]))
+    """Return the events from the last to the first; ticks ascend, for `~` turns the order of integers around."""
+    columns = {id(column): frozen(np.ascontiguousarray(column[..., ::-1])) for column in events[1:]}
+    return Events(frozen(~events.tick[::-1]), *(columns[id(column)] for column in events[1:]))
 
 
 def _bits(plan: Plan, labels: frozenset[int], observed: bool) -> int:
