@@ -100,9 +100,14 @@ def compile(
     threads: int,
     source: str,
     filename: str,
+    bursts: bool = False,
     choice: bytes | None = None,
 ) -> Compiled:
-    """Build the arrays of a run; `choice` is what to decide on bursts, one after the other, instead of by cost."""
+    """Build the arrays of a run.
+
+    With `bursts` also those for bursts that queries share, which are for windows that are run by themselves;
+    `choice` is what to decide on them, one after the other, instead of by cost.
+    """
     backward = plan.backward is not None
     plan = plan.backward or plan
     bound = plan.bound
@@ -150,7 +155,7 @@ def compile(
         tied,
         tied or _forks(program),
         backward,
-        sharing(plan.kin, program, symbol, choice) if plan.machine.apart else None,
+        sharing(plan.kin, program, symbol, choice) if bursts and plan.machine.apart else None,
     )
 
 

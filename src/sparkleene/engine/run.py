@@ -76,7 +76,7 @@ def aggregated(
     there = np.flatnonzero(zeros | (results.values[:, :, 0].real.max(axis=1, initial=0.0) > 0))
     windows = windows.where(there)
     results = execute.Results(results.values[there], results.lows[there])
-    precise = compile(plan, table, rows, True, threads, source, filename, options.choice)
+    precise = compile(plan, table, rows, True, threads, source, filename, True, options.choice)
     integers = exact.integers(precise, results, windows.lo, windows.hi, threads)
     return precise, rows, windows, results, integers
 
@@ -94,7 +94,7 @@ def prepare(
     time, size, lie = clocked(plan, table, options, source, filename)
     rows = stream(plan, table, time, options.type, options.tiebreak, threads, source, filename, options.masks)
     interrupts.check()
-    compiled = compile(plan, table, rows, False, threads, source, filename, options.choice)
+    compiled = compile(plan, table, rows, False, threads, source, filename, True, options.choice)
     interrupts.check()
     if size is None:
         return rows, compiled, whole(rows)
