@@ -149,13 +149,13 @@ class Cube:
 
     def to_dot(self) -> str:
         """Return the queries and their refinements as Graphviz reads them."""
-        from sparkleene.sharing.lattice import to_dot
+        from sparkleene.draw.lattice import to_dot
 
         return to_dot(self._patterns(), self.edges, self._derived())
 
     def to_svg(self) -> str:
         """Return a picture of the queries, finer ones below coarser ones; a notebook shows it for the cube."""
-        from sparkleene.sharing.lattice import to_svg
+        from sparkleene.draw.lattice import to_svg
 
         return to_svg(self._patterns(), self.edges, self._derived())
 

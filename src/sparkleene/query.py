@@ -286,13 +286,13 @@ class Query:
 
     def to_dot(self) -> str:
         """Return the query's automaton as Graphviz reads it."""
-        from sparkleene.plan.picture import to_dot
+        from sparkleene.draw.automaton import to_dot
 
         return to_dot(self.plan)
 
     def to_svg(self) -> str:
         """Return a picture of the query's automaton; a notebook shows it for the query."""
-        from sparkleene.plan.drawing import to_svg
+        from sparkleene.draw.automaton import to_svg
 
         return to_svg(self.plan)
 

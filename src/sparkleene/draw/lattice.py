@@ -10,8 +10,8 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
-from sparkleene.plan.picture import _quoted
-from sparkleene.plan.svg import LINE, NAME, Canvas, block, cut, number, wide
+from sparkleene.draw.graphviz import digraph, quote
+from sparkleene.draw.svg import LINE, NAME, Canvas, block, cut, number, wide
 from sparkleene.sharing.relate import Refinement
 
 RADIUS = 25.0  # half the height of a query
@@ -22,7 +22,8 @@ MARGIN = 20.0
 WIDEST = 44  # letters of a pattern
 SWEEPS = 4
 
-Place = str | tuple[int, int]  # a query, or an arrow's number and the row that it passes
+Spot = str | tuple[int, int]  # a query, or an arrow's number and the row that it passes
+Points = dict[Spot, tuple[float, float]]  # the middle of each
 
 
 def to_dot(patterns: Mapping[str, str], edges: Sequence[Refinement], derived: Collection[str]) -> str:
@@ -38,17 +39,12 @@ def to_dot(patterns: Mapping[str, str], edges: Sequence[Refinement], derived: Co
       "q2" -> "q1" [label="pattern"]
     }
     """
-    lines = [
-        "digraph cube {",
-        "  rankdir=BT",
-        '  node [shape=box style=rounded fontname="Helvetica"]',
-        '  edge [fontname="Courier" fontsize=10]',
-    ]
+    lines = []
     for name, pattern in patterns.items():
         dashed = ' style="rounded,dashed"' if name in derived else ""
-        lines.append(f"  {_quoted(name)} [label={_quoted(f'{name}{chr(10)}{pattern}')}{dashed}]")
-    lines += [f"  {_quoted(e.finer)} -> {_quoted(e.coarser)} [label={_quoted(e.kind)}]" for e in edges]
-    return "\n".join([*lines, "}"])
+        lines.append(f"{quote(name)} [label={quote(f'{name}{chr(10)}{pattern}')}{dashed}]")
+    lines += [f"{quote(e.finer)} -> {quote(e.coarser)} [label={quote(e.kind)}]" for e in edges]
+    return digraph("cube", "BT", "shape=box style=rounded", lines)
 
 
 def to_svg(patterns: Mapping[str, str], edges: Sequence[Refinement], derived: Collection[str]) -> str:
@@ -58,9 +54,9 @@ def to_svg(patterns: Mapping[str, str], edges: Sequence[Refinement], derived: Co
     >>> svg.startswith("<svg "), "SEQ(A, B)" in svg
     (True, True)
     """
-    layout, canvas = arranged(patterns, edges), Canvas()
+    layout, canvas = arrange(patterns, edges), Canvas()
     for edge, way in zip(edges, layout.ways, strict=True):
-        _arrow(canvas, layout, way)
+        _draw_arrow(canvas, layout, way)
         (x, y), (to, end) = layout.at[way[0]], layout.at[way[1]]
         canvas.label((x + to) / 2, (y + end) / 2 + LINE / 2, ((edge.kind, "said"),), edge.kind)
     for name, pattern in patterns.items():
@@ -76,7 +72,7 @@ def to_svg(patterns: Mapping[str, str], edges: Sequence[Refinement], derived: Co
     return canvas.to_svg(MARGIN, f"cube of {', '.join(patterns)}")
 
 
-def _arrow(canvas: Canvas, layout: Layout, way: Sequence[Place]) -> None:
+def _draw_arrow(canvas: Canvas, layout: LatticeLayout, way: Sequence[Spot]) -> None:
     """Draw an arrow from the top of a query upwards, past other rows, to the bottom of a coarser one."""
     x, y = layout.at[way[0]]
     path: list[str | float] = ["M", x, y - RADIUS]
@@ -96,31 +92,31 @@ def _arrow(canvas: Canvas, layout: Layout, way: Sequence[Place]) -> None:
 
 
 @dataclass(frozen=True)
-class Layout:
+class LatticeLayout:
     """Where the middle of everything is, half the widths of queries, and the ways of the arrows."""
 
-    at: dict[Place, tuple[float, float]]
-    half: dict[Place, float]
-    ways: list[list[Place]]
+    at: Points
+    half: dict[Spot, float]
+    ways: list[list[Spot]]
 
 
-def arranged(patterns: Mapping[str, str], edges: Sequence[Refinement]) -> Layout:
+def arrange(patterns: Mapping[str, str], edges: Sequence[Refinement]) -> LatticeLayout:
     """Find a place for each query and for each arrow that passes a row."""
-    row = _rows(patterns, edges)
-    ways: list[list[Place]] = [
+    row = _rank(patterns, edges)
+    ways: list[list[Spot]] = [
         [e.finer, *((k, r) for r in range(row[e.finer] - 1, row[e.coarser], -1)), e.coarser]
         for k, e in enumerate(edges)
     ]
-    rows: list[list[Place]] = [[] for _ in range(max(row.values()) + 1)]
+    rows: list[list[Spot]] = [[] for _ in range(max(row.values()) + 1)]
     for name in patterns:
         rows[row[name]].append(name)
     for way in ways:
         for place in way[1:-1]:
             rows[place[1]].append(place)  # type: ignore[index]
-    half: dict[Place, float] = {place: PASSING / 2 for each in rows for place in each}
-    half |= {name: _half(name, pattern) for name, pattern in patterns.items()}
-    at = _placed(rows, half)
-    near: dict[Place, list[Place]] = {place: [] for place in half}
+    half: dict[Spot, float] = {place: PASSING / 2 for each in rows for place in each}
+    half |= {name: _half_width(name, pattern) for name, pattern in patterns.items()}
+    at = _place_rows(rows, half)
+    near: dict[Spot, list[Spot]] = {place: [] for place in half}
     for way in ways:
         for a, b in pairwise(way):
             near[a].append(b)
@@ -128,12 +124,12 @@ def arranged(patterns: Mapping[str, str], edges: Sequence[Refinement]) -> Layout
     for sweep in range(SWEEPS):
         up = sweep % 2
         for each in reversed(rows) if up else rows:
-            each.sort(key=lambda place: _middle(place, near[place], at, bool(up)))
-            at = _placed(rows, half)
-    return Layout(at, half, ways)
+            each.sort(key=lambda place: _average_neighbour(place, near[place], at, bool(up)))
+            at = _place_rows(rows, half)
+    return LatticeLayout(at, half, ways)
 
 
-def _rows(patterns: Mapping[str, str], edges: Sequence[Refinement]) -> dict[str, int]:
+def _rank(patterns: Mapping[str, str], edges: Sequence[Refinement]) -> dict[str, int]:
     """Return the row of each query: below all that it refines."""
     row = dict.fromkeys(patterns, 0)
     for _ in patterns:
@@ -142,14 +138,14 @@ def _rows(patterns: Mapping[str, str], edges: Sequence[Refinement]) -> dict[str,
     return row
 
 
-def _half(name: str, pattern: str) -> float:
+def _half_width(name: str, pattern: str) -> float:
     """Return half the width of a query."""
     return max(wide(cut(name, WIDEST), 1.05 * NAME), block(((cut(pattern, WIDEST), "said"),))) / 2 + 16
 
 
-def _placed(rows: Sequence[Sequence[Place]], half: Mapping[Place, float]) -> dict[Place, tuple[float, float]]:
+def _place_rows(rows: Sequence[Sequence[Spot]], half: Mapping[Spot, float]) -> Points:
     """Put the rows below each other, each in the middle."""
-    at: dict[Place, tuple[float, float]] = {}
+    at: Points = {}
     for i, each in enumerate(rows):
         x = -(sum(2 * half[place] for place in each) + GAP * (len(each) - 1)) / 2
         for place in each:
@@ -158,7 +154,7 @@ def _placed(rows: Sequence[Sequence[Place]], half: Mapping[Place, float]) -> dic
     return at
 
 
-def _middle(place: Place, near: Sequence[Place], at: Mapping[Place, tuple[float, float]], up: bool) -> float:
+def _average_neighbour(place: Spot, near: Sequence[Spot], at: Points, up: bool) -> float:
     """Return where the neighbours of a place in the row above are on average, or in the row below."""
     own, y = at[place]
     beside = [x for x, other in (at[one] for one in near) if (other > y) is up]

@@ -11,14 +11,14 @@ import pytest
 from hypothesis import given, settings
 from tests.conformance.strategies import Case, case
 
-from sparkleene.plan.drawing import to_svg
+from sparkleene.draw.automaton import to_dot, to_svg
+from sparkleene.draw.graph import Automaton, Edge, Node, automata
+from sparkleene.draw.layout import BEND, AutomatonLayout
 from sparkleene.plan.explain import MOST_STATES
-from sparkleene.plan.layout import BEND, Layout
-from sparkleene.plan.picture import Automaton, Edge, Node, graph, to_dot
 from sparkleene.plan.plan import Plan, plan
 from sparkleene.query import query
 
-GOLDEN = Path(__file__).parent / "fixtures" / "picture"
+GOLDEN = Path(__file__).parent / "fixtures" / "automaton"
 QUERIES = {
     "rides": "PATTERN SEQ(Pickup P, Trip T+, Dropoff D) WHERE T.speed < NEXT(T).speed AND P.fare > 2",
     "negation": "PATTERN (A OR SEQ(B, NOT SEQ(C, D), E))+ AND SEQ(NOT F, G, NOT H)",
@@ -30,7 +30,7 @@ def planned(text: str) -> Plan:
 
 
 def only(text: str) -> Automaton:
-    (automaton,) = graph(planned(text)).automata
+    (automaton,) = automata(planned(text))
     return automaton
 
 
@@ -99,7 +99,7 @@ def test_negation_is_on_the_steps_that_it_guards() -> None:
 
 
 def test_and_has_two() -> None:
-    one, two = graph(planned("PATTERN A+ AND SEQ(B, C)")).automata
+    one, two = automata(planned("PATTERN A+ AND SEQ(B, C)"))
     assert (names(one), names(two)) == (["A!"], ["B", "C!"])
     svg = to_svg(planned("PATTERN A+ AND SEQ(B, C)"))
     assert ">AND</text>" in svg
@@ -134,7 +134,7 @@ def test_odd_names(name: str) -> None:
 
 def crossed(automaton: Automaton) -> bool:
     """Tell whether two lanes of one automaton lie on each other, or a corner has no room."""
-    layout = Layout(automaton)
+    layout = AutomatonLayout(automaton)
     runs = []
     for lane in layout.lanes:
         ends = (*lane.departures.values(), lane.arrival)
@@ -156,11 +156,11 @@ def test_every_query_has_its_picture(drawn: Case) -> None:
     svg = to_svg(made)
     assert svg == to_svg(plan(drawn.bound()))
     texts = {element.text for element in ElementTree.fromstring(svg).iter() if element.text}
-    shown = graph(made)
-    states = [node for automaton in shown.automata for node in automaton.nodes if node.kind == "state"]
+    shown = automata(made)
+    states = [node for automaton in shown for node in automaton.nodes if node.kind == "state"]
     assert {node.label for node in states} <= texts
-    assert not any(map(crossed, shown.automata))
-    forbidden = sum(len(edge.forbidden) for automaton in shown.automata for edge in automaton.edges)
+    assert not any(map(crossed, shown))
+    forbidden = sum(len(edge.forbidden) for automaton in shown for edge in automaton.edges)
     assert bool(forbidden) == any(label.negated for label in made.bound.labels)
     outside = re.sub(r'"(\\.|[^"\\])*"', "", to_dot(made))  # of quoted text
     assert '"' not in outside and outside.count("{") == outside.count("}")

@@ -1,8 +1,7 @@
 """The automaton of a plan as people draw it: a state per event of the pattern, arrows between, NOT on the arrows.
 
 The machine that is run is finer: it is deterministic, and a state of it also knows how far a forbidden pattern has
-come. `explain` lists that one. Here is its outline, the position automaton, as a graph and as text for Graphviz;
-drawing.py makes an SVG of it.
+come. `explain` lists that one. Here is its outline, the position automaton, as nodes and edges.
 """
 
 from __future__ import annotations
@@ -60,25 +59,18 @@ class Automaton:
     notes: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True)
-class Graph:
-    """What is drawn of a plan: one automaton, or for P AND Q two."""
-
-    automata: tuple[Automaton, ...]
-
-
-def graph(plan: Plan) -> Graph:
-    """Return the automaton of a plan as nodes and edges.
+def automata(plan: Plan) -> tuple[Automaton, ...]:
+    """Return what is drawn of a plan: one automaton, or for P AND Q two.
 
     >>> from sparkleene.query import query
     >>> text = "RETURN COUNT(*) PATTERN SEQ(A, NOT C, B+) WHERE B.x < NEXT(B).x"
-    >>> (drawn,) = graph(query(text).plan).automata
+    >>> (drawn,) = automata(query(text).plan)
     >>> [(node.kind, node.label) for node in drawn.nodes]
     [('start', ''), ('state', 'A'), ('state', 'B')]
     >>> [(edge.source, edge.target, *edge.texts) for edge in drawn.edges]
     [(0, 1), (1, 2, 'NOT C'), (2, 2, 'B.x < NEXT(B).x')]
     """
-    return Graph(tuple(_automaton(plan.bound, operand) for operand in plan.machine.operands))
+    return tuple(_automaton(plan.bound, operand) for operand in plan.machine.operands)
 
 
 def _automaton(bound: Bound, p: Positions) -> Automaton:
@@ -160,69 +152,3 @@ def _conditions(bound: Bound, before: int, after: int) -> tuple[str, ...]:
         for term in split(each.condition)
     )
     return tuple(dict.fromkeys(term_to_text(term, one, two) for term in terms))
-
-
-# ---- Graphviz
-
-
-def to_dot(plan: Plan) -> str:
-    """Return the automaton of a plan as text for Graphviz.
-
-    >>> from sparkleene.query import query
-    >>> print(to_dot(query("RETURN COUNT(*) PATTERN A+").plan))
-    digraph automaton {
-      rankdir=LR
-      node [shape=circle fontname="Helvetica"]
-      edge [fontname="Courier" fontsize=10]
-      n0_0 [shape=point width=0.12 label=""]
-      n0_1 [label="A" shape=doublecircle]
-      n0_0 -> n0_1
-      n0_1 -> n0_1
-    }
-    """
-    lines = [
-        "digraph automaton {",
-        "  rankdir=LR",
-        '  node [shape=circle fontname="Helvetica"]',
-        '  edge [fontname="Courier" fontsize=10]',
-    ]
-    automata = graph(plan).automata
-    for i, automaton in enumerate(automata):
-        inside = _dot(automaton, f"n{i}_")
-        if len(automata) > 1:
-            inside = [f"  {line}" for line in (f"label={_quoted('AND' if i else '')} color=gray", *inside)]
-            inside = [f"subgraph cluster_{i} {{", *inside, "}"]
-        lines += [f"  {line}" for line in inside]
-    return "\n".join([*lines, "}"])
-
-
-def _dot(automaton: Automaton, prefix: str) -> list[str]:
-    """Return the statements of one automaton."""
-    lines = []
-    for i, node in enumerate(automaton.nodes):
-        name = "\n".join(dict.fromkeys([node.label, node.type])) if node.type else node.label
-        shapes = {
-            "start": 'shape=point width=0.12 label=""',
-            "state": f"label={_quoted(name)}" + (" shape=doublecircle" if node.accepting else ""),
-            "end": 'shape=doublecircle width=0.12 label="" style=filled fillcolor=black',
-            "more": f"label={_quoted(f'... {name}')} shape=plaintext",
-        }
-        where = f" tooltip={_quoted(' AND '.join(node.conditions))}" if node.conditions else ""
-        lines.append(f"{prefix}{i} [{shapes[node.kind]}{where}]")
-    for edge in automaton.edges:
-        marks = [f"label={_quoted(chr(10).join(edge.texts))}"] if edge.texts else []
-        if edge.forbidden:
-            marks.append('color="#c02626" fontcolor="#c02626" style=dashed')
-        shown = f" [{' '.join(marks)}]" if marks else ""
-        lines.append(f"{prefix}{edge.source} -> {prefix}{edge.target}{shown}")
-    for i, note in enumerate(automaton.notes):
-        lines.append(f"{prefix}note{i} [label={_quoted(note)} shape=plaintext fontsize=10]")
-    return lines
-
-
-def _quoted(text: str) -> str:
-    """Quote text for Graphviz, to whom a backslash means something in labels."""
-    plain = "".join(
-        char if char.isprintable() or char == "\n" else "\N{REPLACEMENT CHARACTER}" for char in text
-    )
-    return '"' + plain.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n") + '"'

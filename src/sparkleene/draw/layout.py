@@ -11,8 +11,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from textwrap import wrap
 
-from sparkleene.plan.picture import Automaton, Edge
-from sparkleene.plan.svg import LINE, NAME, SMALL, Lines, block, cut, wide
+from sparkleene.draw.graph import Automaton, Edge
+from sparkleene.draw.svg import LINE, NAME, SMALL, Lines, block, cut, wide
 
 RADIUS = 28.0  # of a state, half its height
 DOT = 6.0  # radius of start and end
@@ -49,7 +49,7 @@ class Lane:
         return lines_of(self.edge)
 
 
-class Layout:
+class AutomatonLayout:
     """The places of nodes, lanes and texts; the states' middles are at y = 0."""
 
     def __init__(self, automaton: Automaton) -> None:
