@@ -13,11 +13,13 @@ PACKAGE = Path(__file__).parents[1] / "src" / "sparkleene"
 
 # A module imports from its own layer and from earlier ones.
 LAYERS = (
-    {"errors"},
+    {"errors", "interrupts", "threads"},
     {"language"},
     {"plan"},
     {"kernels"},
+    {"columns"},
     {"engine"},
+    {"ongoing"},
     {"sharing"},
     {"spark"},
     {"cli", "__main__"},

@@ -102,7 +102,7 @@ class Cube:
 
     def _read(self, data: Any) -> tuple[pa.Table, Any]:
         """Return the columns that the queries need, and the function that turns a table into the same kind."""
-        from sparkleene.engine.tables import opened, read, schema_names
+        from sparkleene.columns.tables import opened, read, schema_names
 
         data = opened(data)
         names = schema_names(data)

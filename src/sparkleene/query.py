@@ -19,7 +19,7 @@ from sparkleene.plan.plan import Plan, plan
 
 if TYPE_CHECKING:
     from sparkleene.charts import Chart
-    from sparkleene.engine.options import Options
+    from sparkleene.columns.options import Options
     from sparkleene.sharing.hierarchy import Hierarchy
     from sparkleene.spark.request import Request
 
@@ -107,7 +107,7 @@ class Query:
         return plan(bound, self.text, self._filename)
 
     def _options(self) -> Options:
-        from sparkleene.engine.options import Options
+        from sparkleene.columns.options import Options
 
         span = isinstance(self._offset, timedelta)
         if isinstance(self._offset, timedelta):
@@ -171,9 +171,9 @@ class Query:
             return ask["run"](request)
         if strategy is not None:
             raise self._wrong("a strategy is for Spark", "leave it out, or pass a DataFrame of Spark")
-        from sparkleene.engine.interrupts import held
+        from sparkleene.columns.tables import opened, read, schema_names
         from sparkleene.engine.run import run
-        from sparkleene.engine.tables import opened, read, schema_names
+        from sparkleene.interrupts import held
 
         data = opened(data)
         names = schema_names(data)
@@ -238,9 +238,9 @@ class Query:
         >>> [[(event["label"], event["time"]) for event in row["events"]] for row in first]
         [[('A', 1), ('B', 3)], [('A', 2), ('B', 3)]]
         """
-        from sparkleene.engine.interrupts import held
-        from sparkleene.engine.tables import opened, read, schema_names
+        from sparkleene.columns.tables import opened, read, schema_names
         from sparkleene.engine.trends import trends
+        from sparkleene.interrupts import held
 
         if limit is not None and limit < 0:
             wrong = Diagnostic("bad-option", f"limit is {limit}", help="give a count, or None for all")
@@ -312,7 +312,7 @@ class Query:
         ann █████████████████████████████████  3
         """
         from sparkleene.charts import chart
-        from sparkleene.engine.tables import read
+        from sparkleene.columns.tables import read
 
         table = result.toArrow() if _is_spark(result) else read(result)[0]
         name = self._tree.name or "" if title is None else title

@@ -87,11 +87,11 @@ class Workload:
             return ask["workload"](self._requests(columns, strategy, output_mode))
         if strategy is not None:
             raise _wrong("a strategy is for Spark", "leave it out, or pass a DataFrame of Spark")
-        from sparkleene.engine.interrupts import held
-        from sparkleene.engine.tables import opened, read, schema_names
-        from sparkleene.engine.threads import threads_of
+        from sparkleene.columns.tables import opened, read, schema_names
+        from sparkleene.interrupts import held
         from sparkleene.sharing.run import results, union
         from sparkleene.sharing.stats import stats
+        from sparkleene.threads import threads_of
 
         data = opened(data)
         names = schema_names(data)

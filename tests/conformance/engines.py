@@ -10,10 +10,10 @@ from hypothesis import assume
 from pyspark.errors import PySparkException
 
 import sparkleene as sk
-from sparkleene.engine.compose import combines
+from sparkleene.columns.schema import check
 from sparkleene.engine.lower import lower, lowered
 from sparkleene.engine.partial import SUMS
-from sparkleene.engine.schema import check
+from sparkleene.ongoing.compose import combines
 from sparkleene.spark import tasks
 from sparkleene.spark.request import Request
 from sparkleene.spark.results import job_of

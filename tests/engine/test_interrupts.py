@@ -8,7 +8,7 @@ import pyarrow as pa
 import pytest
 
 import sparkleene as sk
-from sparkleene.engine import interrupts, threads
+from sparkleene import interrupts, threads
 
 
 def press() -> None:

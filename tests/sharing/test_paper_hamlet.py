@@ -14,9 +14,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import sparkleene as sk
+from sparkleene.columns.options import Options
 from sparkleene.engine import graphlets as engine_graphlets
 from sparkleene.engine.compile import Compiled
-from sparkleene.engine.options import Options
 from sparkleene.engine.run import prepare
 from sparkleene.kernels.graphlets import BURST, CLOSED, PRODUCT, STEP, pays, play
 from sparkleene.sharing.benefit import Burst, Cost, Snapshots, choose, plan_cost

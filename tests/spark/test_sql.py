@@ -14,9 +14,9 @@ from pyspark.errors import SparkRuntimeException
 from pyspark.sql import functions as F
 from pyspark.sql import types as T
 
-from sparkleene.engine.columns import label_masks
-from sparkleene.engine.expressions import evaluate
-from sparkleene.engine.fields import Place
+from sparkleene.columns.columns import label_masks
+from sparkleene.columns.expressions import evaluate
+from sparkleene.columns.fields import Place
 from sparkleene.errors import DataError
 from sparkleene.language.ast import Atom, Span
 from sparkleene.language.bound import Bound, Call, Field, Label, Literal_

@@ -31,14 +31,14 @@ from tests.conformance.engines import in_order
 from tests.conformance.paper_cases import CASES, PaperCase, at
 from tests.conformance.strategies import Case
 from tests.conformance.test_random import Rows, same
-from tests.engine.test_live import KINDS, START, TIMED, bounded
+from tests.ongoing.test_live import KINDS, START, TIMED, bounded
 
 import sparkleene as sk
-from sparkleene.engine import live, stretches
+from sparkleene.columns.schema import check as checked
 from sparkleene.engine.lower import lower, lowered
-from sparkleene.engine.schema import check as checked
 from sparkleene.language.bind import bind
 from sparkleene.language.parser import parse
+from sparkleene.ongoing import live, stretches
 from sparkleene.reference import evaluate
 from sparkleene.spark import tasks
 from sparkleene.spark.carrier import carried

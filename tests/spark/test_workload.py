@@ -20,9 +20,9 @@ from tests.spark.test_by_path import TABLE as FILES
 from tests.spark.test_by_path import write
 
 import sparkleene as sk
-from sparkleene.engine.compose import combines
-from sparkleene.engine.schema import check
+from sparkleene.columns.schema import check
 from sparkleene.language import parse, to_text
+from sparkleene.ongoing.compose import combines
 from sparkleene.spark import results, tasks
 from sparkleene.spark.by_path import Packing
 from sparkleene.spark.request import Request, lower_together

@@ -22,7 +22,7 @@ from hypothesis import strategies as st
 from pyspark.errors import StreamingQueryException
 from tests.conformance.strategies import SEMANTICS, windows
 from tests.conformance.test_random import Rows
-from tests.engine.test_live import TIMED, bounded
+from tests.ongoing.test_live import TIMED, bounded
 from tests.sharing.test_workload import workloads
 from tests.spark.test_stream_conformance import (
     ONLY_NEW,
@@ -41,10 +41,10 @@ from tests.spark.test_streaming import END, SIMPLE, Ended, Source, at, events, p
 from tests.spark.test_streaming import settings as spark_settings
 
 import sparkleene as sk
-from sparkleene.engine import live, stretches
+from sparkleene.columns.schema import check
 from sparkleene.engine.lower import lowered
-from sparkleene.engine.schema import check
 from sparkleene.language import parse, to_text
+from sparkleene.ongoing import live, stretches
 from sparkleene.spark import streaming, tasks
 from sparkleene.spark.carrier import carried
 from sparkleene.spark.processor import LATE, PARCELS, Enter, Leave, Processor, Stream, hashed, homes, homes_of

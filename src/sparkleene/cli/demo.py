@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from sparkleene.cli import show
 from sparkleene.cli.results import by_window, same
 from sparkleene.cli.sparks import few_partitions, started
-from sparkleene.engine.files import files
+from sparkleene.columns.files import files
 from sparkleene.generators import generate
 from sparkleene.query import Query, query
 
@@ -119,7 +119,7 @@ SCENES = (
 LIVE = SCENES[2]
 COMPILE = """
 from sparkleene.cli.demo import SCENES
-from sparkleene.engine.files import files
+from sparkleene.columns.files import files
 from sparkleene.generators import generate
 for scene in SCENES:
     scene.query.run(generate(scene.stream, 2000))

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from sparkleene.cli.failures import wrong
-from sparkleene.engine.files import Files, files
+from sparkleene.columns.files import Files, files
 from sparkleene.language.sources import Source, separate
 
 if TYPE_CHECKING:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from sparkleene.cli.options import Asked, queries_of
 from sparkleene.cli.show import plain
-from sparkleene.engine.files import Files
+from sparkleene.columns.files import Files
 from sparkleene.errors import suggest
 from sparkleene.query import Query
 from sparkleene.workload import Workload

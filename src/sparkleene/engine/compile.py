@@ -11,10 +11,9 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from sparkleene.engine import columns, expressions
+from sparkleene.columns import columns, expressions
 from sparkleene.engine.graphlets import Sharing, sharing
 from sparkleene.engine.stream import Stream, frozen
-from sparkleene.engine.threads import Pool
 from sparkleene.errors import DataError, Diagnostic
 from sparkleene.kernels import order, scan
 from sparkleene.kernels.neighbours import observe
@@ -23,6 +22,7 @@ from sparkleene.language.bound import Bound, Call, Literal_, Output, Term
 from sparkleene.plan.machine import Machine, machine
 from sparkleene.plan.plan import Plan
 from sparkleene.plan.predicates import separate, sides
+from sparkleene.threads import Pool
 
 Array = np.ndarray[Any, Any]
 MODES = {"skip-till-any-match": 0, "skip-till-next-match": 1, "contiguous": 2}

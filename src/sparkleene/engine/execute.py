@@ -11,11 +11,11 @@ import numpy as np
 
 from sparkleene.engine.compile import Compiled
 from sparkleene.engine.stream import frozen
-from sparkleene.engine.threads import Pool, shares
 from sparkleene.kernels import graphlets, linear, ordered, stack, words
 from sparkleene.kernels.choose import choose
 from sparkleene.kernels.numbers import to_wide
 from sparkleene.kernels.program import Events, Field, Program
+from sparkleene.threads import Pool, shares
 
 Array = np.ndarray[Any, Any]
 Units = Callable[[], tuple[Array, Array]]

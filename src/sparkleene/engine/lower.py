@@ -12,10 +12,10 @@ from dataclasses import dataclass, replace
 
 import pyarrow as pa
 
-from sparkleene.engine.columns import label_masks
-from sparkleene.engine.expressions import evaluate, sideless
-from sparkleene.engine.fields import Place, find
-from sparkleene.engine.options import Options
+from sparkleene.columns.columns import label_masks
+from sparkleene.columns.expressions import evaluate, sideless
+from sparkleene.columns.fields import Place, find
+from sparkleene.columns.options import Options
 from sparkleene.language.bound import Bound, Call, Field, Literal_, Path, Term
 from sparkleene.plan.plan import Plan
 from sparkleene.plan.predicates import Comparison, Pair, sides

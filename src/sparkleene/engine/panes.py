@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from sparkleene.columns.options import Options
 from sparkleene.engine import execute
 from sparkleene.engine.compile import compile
-from sparkleene.engine.options import Options
 from sparkleene.engine.run import Evaluated, clocked
 from sparkleene.engine.stream import stream
 from sparkleene.engine.windows import Grid, sliding

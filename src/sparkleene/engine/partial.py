@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from sparkleene.engine.columns import codes, combine, low_values
+from sparkleene.columns.columns import codes, combine, low_values
 from sparkleene.engine.compile import Compiled, aggregates
 from sparkleene.engine.execute import Results
 from sparkleene.engine.finish import added, cells_of, decimal, double, exact, gathered

@@ -8,16 +8,17 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from sparkleene.engine import exact, execute, finish, interrupts
-from sparkleene.engine.columns import Time, time_column, window_units
+from sparkleene import interrupts
+from sparkleene.columns.columns import Time, time_column, window_units
+from sparkleene.columns.options import Options
+from sparkleene.columns.times import window_offset
+from sparkleene.engine import exact, execute, finish
 from sparkleene.engine.compile import Compiled, compile
-from sparkleene.engine.options import Options
 from sparkleene.engine.stream import Stream, stream
-from sparkleene.engine.threads import threads_of
-from sparkleene.engine.times import window_offset
 from sparkleene.engine.windows import Grid, Windows, ending, grid, sliding, whole
 from sparkleene.kernels.windows import ticks
 from sparkleene.plan.plan import Plan
+from sparkleene.threads import threads_of
 
 Array = np.ndarray[Any, Any]
 

@@ -10,15 +10,15 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from sparkleene.engine import fields
-from sparkleene.engine.columns import Time, codes, combine, label_masks, ready_masks
-from sparkleene.engine.compare import ranked
-from sparkleene.engine.expressions import evaluate
-from sparkleene.engine.threads import Pool
+from sparkleene.columns import fields
+from sparkleene.columns.columns import Time, codes, combine, label_masks, ready_masks
+from sparkleene.columns.compare import ranked
+from sparkleene.columns.expressions import evaluate
 from sparkleene.errors import DataError, Diagnostic
 from sparkleene.kernels import order
 from sparkleene.language.bound import Field
 from sparkleene.plan.plan import Plan
+from sparkleene.threads import Pool
 
 Array = np.ndarray[Any, Any]
 MANY = 1 << 29  # entries of rows in sub-streams that memory can be asked to hold

@@ -17,16 +17,16 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from sparkleene.columns.options import Options
 from sparkleene.engine import execute, run
 from sparkleene.engine.compile import Compiled
 from sparkleene.engine.finish import _ranks, merged
-from sparkleene.engine.options import Options
 from sparkleene.engine.stream import Stream
-from sparkleene.engine.threads import threads_of
 from sparkleene.engine.windows import Windows
 from sparkleene.kernels import trends as kernel
 from sparkleene.kernels.program import EQ, Predicates, Program
 from sparkleene.plan.plan import Plan
+from sparkleene.threads import threads_of
 
 Array = np.ndarray[Any, Any]
 Trend = tuple[tuple[int, int], ...]  # (event, label) pairs from the last to the first

@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from sparkleene.engine.columns import Time
-from sparkleene.engine.fields import Place
+from sparkleene.columns.columns import Time
+from sparkleene.columns.fields import Place
 from sparkleene.engine.stream import Stream
 from sparkleene.kernels import windows as kernel
 

@@ -7,12 +7,12 @@ from dataclasses import replace
 
 import pyarrow as pa
 
+from sparkleene.columns.fields import describe
+from sparkleene.columns.memo import remembering
+from sparkleene.columns.options import Options
 from sparkleene.engine import finish
 from sparkleene.engine.execute import Results
-from sparkleene.engine.fields import describe
 from sparkleene.engine.graphlets import Sharing
-from sparkleene.engine.memo import remembering
-from sparkleene.engine.options import Options
 from sparkleene.engine.panes import together
 from sparkleene.engine.run import Evaluated, evaluate
 from sparkleene.errors import DataError, Diagnostic, SparkleeneError

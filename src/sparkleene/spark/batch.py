@@ -16,8 +16,8 @@ from pyspark.errors import PySparkException
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
+from sparkleene.columns.schema import check
 from sparkleene.engine.lower import Lowered, bare, needs_types
-from sparkleene.engine.schema import check
 from sparkleene.errors import DataError
 from sparkleene.language.bound import Field, Term
 from sparkleene.spark import sql, tasks

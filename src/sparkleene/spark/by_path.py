@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pyarrow as pa
 
-from sparkleene.engine.fields import kind
+from sparkleene.columns.fields import kind
+from sparkleene.columns.options import Options
+from sparkleene.columns.schema import check
 from sparkleene.engine.lower import Lowered, lowered
-from sparkleene.engine.options import Options
-from sparkleene.engine.schema import check
 from sparkleene.errors import DataError, SparkleeneError
 from sparkleene.plan.plan import Plan
 from sparkleene.spark import tasks

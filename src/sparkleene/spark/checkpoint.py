@@ -26,8 +26,8 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.fs as pa_fs
 
-from sparkleene.engine.seal import AGAIN
 from sparkleene.errors import DataError, Diagnostic
+from sparkleene.ongoing.seal import AGAIN
 
 Finding = tuple[str, str]  # the file, and what is wrong with it
 

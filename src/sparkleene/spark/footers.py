@@ -10,7 +10,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from sparkleene.engine.fields import describe, duplicate_column, kind, missing_column, owned
+from sparkleene.columns.fields import describe, duplicate_column, kind, missing_column, owned
 from sparkleene.errors import DataError
 from sparkleene.spark.files import (
     PLACE,

@@ -15,8 +15,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from sparkleene.engine.fields import as_numpy
-from sparkleene.engine.options import Options
+from sparkleene.columns.fields import as_numpy
+from sparkleene.columns.options import Options
 from sparkleene.errors import SparkleeneError
 from sparkleene.plan.plan import Plan
 
@@ -209,7 +209,7 @@ def by_panes(jobs: Sequence[Job], table: pa.Table) -> list[pa.Table]:
 @contextmanager
 def blamed(queries: Sequence[tuple[Plan, str, str]], table: pa.Table, options: Options) -> Iterator[None]:
     """Let an error in a table be told by the first of several queries that has it too, if one does."""
-    from sparkleene.engine.schema import check
+    from sparkleene.columns.schema import check
 
     try:
         yield

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from sparkleene.engine.fields import decoded, integers, kind
+from sparkleene.columns.fields import decoded, integers, kind
 from sparkleene.language.bound import Bound, Path
 from sparkleene.spark.files import PLACE, File
 from sparkleene.spark.footers import (

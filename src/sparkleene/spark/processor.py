@@ -14,14 +14,14 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pyarrow as pa
 
-from sparkleene.engine.fields import as_numpy
-from sparkleene.engine.seal import damaged, sealed, to_bytes, to_table
+from sparkleene.columns.fields import as_numpy
 from sparkleene.errors import SparkleeneError
+from sparkleene.ongoing.seal import damaged, sealed, to_bytes, to_table
 from sparkleene.spark.tasks import Batches, Job, Jobs, by_bucket, chunks, cores, failed, sent
 
 if TYPE_CHECKING:  # Spark loads a processor on the driver too, which has no use for kernels
-    from sparkleene.engine.live import Bucket, Live
     from sparkleene.engine.run import Evaluated
+    from sparkleene.ongoing.live import Bucket, Live
 
 STATES = "spark.sql.streaming.internal.stateStore.partitions"
 LATE = "sparkleene late"  # the number of rows that were dropped, in a row of its own
@@ -66,7 +66,7 @@ class Stream:
 
     def live(self) -> Live:
         """Return what the engine makes of it."""
-        from sparkleene.engine.live import Live
+        from sparkleene.ongoing.live import Live
 
         job = self.job
         identity = self.identity | {"number of buckets": str(self.buckets)}
@@ -252,7 +252,7 @@ class Processor:
 
     def bucket(self, home: int) -> tuple[Bucket, Stream]:
         """Return the bucket whose turn it is, as it was kept; a partition has one of a stream."""
-        from sparkleene.engine.live import Bucket
+        from sparkleene.ongoing.live import Bucket
 
         part = self.parts.get(home, 0)
         bucket = Bucket.load(self.lives[part], self.kept)

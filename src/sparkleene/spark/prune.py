@@ -10,8 +10,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from sparkleene.engine.expressions import evaluate
-from sparkleene.engine.fields import as_numpy, kind
+from sparkleene.columns.expressions import evaluate
+from sparkleene.columns.fields import as_numpy, kind
 from sparkleene.errors import SparkleeneError
 from sparkleene.language.bound import Bound, Call, Field, Key, Literal_, Op, Path, Term
 from sparkleene.plan.needs import paths

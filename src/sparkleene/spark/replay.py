@@ -24,7 +24,7 @@ from pyspark.sql.streaming.datasource import (
     SupportsTriggerAvailableNow,
 )
 
-from sparkleene.engine.times import TICKS_PER_MS
+from sparkleene.columns.times import TICKS_PER_MS
 from sparkleene.errors import Diagnostic, QueryError, suggest
 from sparkleene.generators import NAMES, find
 from sparkleene.spark.files import PLACE

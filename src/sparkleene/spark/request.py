@@ -10,10 +10,10 @@ import pyarrow as pa
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 
-from sparkleene.engine.expressions import sideless
-from sparkleene.engine.fields import Place, missing_column
+from sparkleene.columns.expressions import sideless
+from sparkleene.columns.fields import Place, missing_column
+from sparkleene.columns.options import Options
 from sparkleene.engine.lower import Lowered, lower
-from sparkleene.engine.options import Options
 from sparkleene.language.ast import Span
 from sparkleene.language.bound import Call, Path, Term
 from sparkleene.plan.plan import Plan

@@ -9,7 +9,7 @@ import pyarrow as pa
 
 from sparkleene.spark.tasks import Batches, Work, cores, guarded
 
-ROWS = 1 << 22  # rows that are evaluated together; see `engine.carry` for what they cost
+ROWS = 1 << 22  # rows that are evaluated together; see `ongoing.carry` for what they cost
 
 
 @dataclass(frozen=True)
@@ -25,7 +25,7 @@ class Sorted:
 
     def results(self, batches: Batches) -> Iterator[pa.Table]:
         """Yield results as soon as their rows have come."""
-        from sparkleene.engine.carry import Carry
+        from sparkleene.ongoing.carry import Carry
 
         carries = [
             (

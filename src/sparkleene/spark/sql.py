@@ -15,7 +15,7 @@ from pyspark.sql import Column
 from pyspark.sql import functions as F
 from pyspark.sql import types as T
 
-from sparkleene.engine.fields import Place
+from sparkleene.columns.fields import Place
 from sparkleene.language.ast import Span
 from sparkleene.language.bound import Bound, Term
 from sparkleene.spark.pushdown import superset
@@ -63,7 +63,7 @@ def masks(
     zone: str | None = None,
     places: Mapping[tuple[Term, Span], Place] | None = None,
 ) -> Column | None:
-    """Return the bits of the labels that a row can have, as `engine.columns.label_masks`; None where unsure.
+    """Return the bits of the labels that a row can have, as `columns.columns.label_masks`; None where unsure.
 
     Without `local` types alone decide. The column is tinyint, smallint, int or bigint, whichever has room; the
     last of 64 labels is its sign. A local predicate is asked only of rows that its label can still have. `places`

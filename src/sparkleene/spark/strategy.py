@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, Any, Literal, get_args
 
 import pyarrow as pa
 
-from sparkleene.engine.compose import combines
-from sparkleene.engine.fields import Place
-from sparkleene.engine.options import Options
+from sparkleene.columns.fields import Place
+from sparkleene.columns.options import Options
 from sparkleene.errors import suggest
 from sparkleene.language.bound import Path
+from sparkleene.ongoing.compose import combines
 from sparkleene.plan.plan import Plan
 
 if TYPE_CHECKING:

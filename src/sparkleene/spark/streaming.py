@@ -11,11 +11,11 @@ import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
-from sparkleene.engine.live import WORKLOAD
 from sparkleene.engine.lower import Lowered, lower
 from sparkleene.engine.run import clocked
 from sparkleene.language.ast import NOWHERE
 from sparkleene.language.bound import Term
+from sparkleene.ongoing.live import WORKLOAD
 from sparkleene.plan.text import term_to_text
 from sparkleene.spark import batch
 from sparkleene.spark.carrier import carried

@@ -23,8 +23,8 @@ from pyspark.sql.types import StructType
 from pyspark.sql.udtf import AnalyzeArgument, AnalyzeResult, PartitioningColumn, SelectedColumn
 from pyspark.util import PythonEvalType
 
-from sparkleene.engine.fields import Place
-from sparkleene.engine.schema import check
+from sparkleene.columns.fields import Place
+from sparkleene.columns.schema import check
 from sparkleene.errors import Diagnostic, QueryError, SparkleeneError, suggest
 from sparkleene.plan.plan import Plan
 from sparkleene.spark.tasks import cores, sent

@@ -14,10 +14,10 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from sparkleene.engine import seal
-from sparkleene.engine.fields import Place, decoded
-from sparkleene.engine.keys import buckets
+from sparkleene.columns.fields import Place, decoded
+from sparkleene.columns.keys import buckets
 from sparkleene.errors import SparkleeneError
+from sparkleene.ongoing import seal
 from sparkleene.plan.plan import Plan
 from sparkleene.spark.jobs import Job, Jobs, Work, blamed, cores, fitted
 
@@ -84,7 +84,7 @@ class Pack:
         """Pack a chunk of rows."""
         job = self.job
         if self.combine:
-            from sparkleene.engine.compose import stretches
+            from sparkleene.ongoing.compose import stretches
 
             assert isinstance(job, Job)
             with job.blamed(table):
@@ -157,7 +157,7 @@ class Compose:
 
     def composed(self, parts: list[Tables]) -> pa.Table | None:
         """Return the results of some buckets, None where stretches overlap."""
-        from sparkleene.engine.compose import compose
+        from sparkleene.ongoing.compose import compose
 
         (job,) = self.job.each
         rows, units = (joined([table for part in parts for table in part[place]]) for place in (0, 1))

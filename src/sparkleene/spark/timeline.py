@@ -20,10 +20,10 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.fs as pa_fs
 
-from sparkleene.engine import tables
-from sparkleene.engine.fields import decoded, describe, missing_column, owned
-from sparkleene.engine.files import CSV, JSON
-from sparkleene.engine.times import Numbers, Time, time_column
+from sparkleene.columns import tables
+from sparkleene.columns.fields import decoded, describe, missing_column, owned
+from sparkleene.columns.files import CSV, JSON
+from sparkleene.columns.times import Numbers, Time, time_column
 from sparkleene.generators import find
 from sparkleene.spark.files import PLACE, File, filesystem, find_files, line
 from sparkleene.spark.parquet import Piece, choose, discover, read

@@ -9,7 +9,7 @@ import pyarrow as pa
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
-from sparkleene.engine.options import Options
+from sparkleene.columns.options import Options
 from sparkleene.plan.plan import Plan
 from sparkleene.spark import batch, sql, tasks
 from sparkleene.spark.request import Request, col

@@ -17,9 +17,9 @@ from pyspark.sql import Column
 from pyspark.sql import functions as F
 from pyspark.sql import types as T
 
-from sparkleene.engine import compare
-from sparkleene.engine.expressions import evaluate
-from sparkleene.engine.fields import EXACT, Place
+from sparkleene.columns import compare
+from sparkleene.columns.expressions import evaluate
+from sparkleene.columns.fields import EXACT, Place
 from sparkleene.errors import DataError
 from sparkleene.language.bound import Call, Field, Path, Term
 

@@ -8,20 +8,20 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from sparkleene.columns.columns import codes, combine, low_values
+from sparkleene.columns.fields import EXACT, Place, bounds, decoded, doubles, find, integers, owned, plain
+from sparkleene.columns.options import Options
 from sparkleene.engine import execute
-from sparkleene.engine.columns import codes, combine, low_values
 from sparkleene.engine.compile import Compiled, aggregates, compile
-from sparkleene.engine.fields import EXACT, Place, bounds, decoded, doubles, find, integers, owned, plain
-from sparkleene.engine.options import Options
 from sparkleene.engine.run import clocked
 from sparkleene.engine.stream import Stream, frozen, stream
-from sparkleene.engine.threads import Pool, shares
 from sparkleene.engine.windows import Grid, whole
 from sparkleene.kernels import linear, words
 from sparkleene.kernels.numbers import to_wide
 from sparkleene.kernels.program import Field
 from sparkleene.language.bound import Path
 from sparkleene.plan.plan import Plan
+from sparkleene.threads import Pool, shares
 
 Array = np.ndarray[Any, Any]
 

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from sparkleene.engine import fields, keys
-from sparkleene.engine.columns import (
+from sparkleene.columns import fields, keys
+from sparkleene.columns.columns import (
     codes,
     combine,
     exact_values,

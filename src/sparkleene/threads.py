@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from sparkleene.engine import interrupts
+from sparkleene import interrupts
 
 Array = np.ndarray[Any, Any]
 

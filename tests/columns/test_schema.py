@@ -10,9 +10,9 @@ from tests.conformance import strategies
 from tests.conformance.test_random import compiled, table
 
 import sparkleene as sk
+from sparkleene.columns.schema import check
 from sparkleene.engine.partial import partial, total
 from sparkleene.engine.run import evaluate
-from sparkleene.engine.schema import check
 
 
 @given(data=st.data())

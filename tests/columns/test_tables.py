@@ -10,8 +10,8 @@ import pyarrow.parquet as pq
 import pytest
 
 import sparkleene as sk
-from sparkleene.engine.files import files
-from sparkleene.engine.tables import read, schema_names
+from sparkleene.columns.files import files
+from sparkleene.columns.tables import read, schema_names
 from sparkleene.errors import DataError, QueryError
 
 TABLE = pa.table(
@@ -301,7 +301,7 @@ def test_pandas_corners():
 
 def test_pandas_and_polars_are_imported_only_for_their_data():
     script = (
-        "import sys; from sparkleene.engine import tables, columns, expressions; "
+        "import sys; from sparkleene.columns import tables, columns, expressions; "
         "print({'pandas', 'polars', 'numba'} & set(sys.modules))"
     )
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from sparkleene.engine.expressions import condition, evaluate, numeric, sides
+from sparkleene.columns.expressions import condition, evaluate, numeric, sides
 from sparkleene.errors import DataError
 from sparkleene.language.ast import Span
 from sparkleene.language.bound import Call, Field, Literal_

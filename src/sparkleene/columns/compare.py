@@ -12,7 +12,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from sparkleene.engine.fields import EXACT, as_numpy, bounds, decoded, doubles, integers, kind, owned
+from sparkleene.columns.fields import EXACT, as_numpy, bounds, decoded, doubles, integers, kind, owned
 
 Value = Any
 Floats = np.ndarray[Any, np.dtype[np.float64]]

@@ -8,23 +8,23 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from sparkleene.columns.columns import Time
+from sparkleene.columns.fields import owned
+from sparkleene.columns.options import Options
 from sparkleene.engine import execute
-from sparkleene.engine.columns import Time
 from sparkleene.engine.compile import Compiled, aggregates, compile
 from sparkleene.engine.execute import Results
-from sparkleene.engine.fields import owned
-from sparkleene.engine.options import Options
 from sparkleene.engine.run import Only, clocked, prepare
 from sparkleene.engine.stream import Stream, frozen, stream
-from sparkleene.engine.stretches import absolute, instants, key_columns, matrices, stretches, unpacked
-from sparkleene.engine.threads import Pool, shares
 from sparkleene.engine.windows import Windows, sliding, whole
 from sparkleene.kernels import linear
 from sparkleene.kernels.chains import chains
 from sparkleene.kernels.program import Field
 from sparkleene.kernels.windows import ticks
 from sparkleene.language.bound import Key, Path
+from sparkleene.ongoing.stretches import absolute, instants, key_columns, matrices, stretches, unpacked
 from sparkleene.plan.plan import Plan
+from sparkleene.threads import Pool, shares
 
 __all__ = ["combines", "compose", "stretches"]
 

@@ -20,16 +20,16 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from sparkleene.columns.columns import codes, combine
+from sparkleene.columns.fields import Place, decoded
+from sparkleene.columns.options import Options
 from sparkleene.engine import run
-from sparkleene.engine.columns import codes, combine
 from sparkleene.engine.compile import aggregates
-from sparkleene.engine.compose import combines, compose, stretches
-from sparkleene.engine.fields import Place, decoded
-from sparkleene.engine.options import Options
 from sparkleene.engine.run import Evaluated
-from sparkleene.engine.seal import AGAIN, checksum, damaged, opened, sealed, to_bytes, to_table
 from sparkleene.engine.windows import Grid
 from sparkleene.errors import DataError, Diagnostic
+from sparkleene.ongoing.compose import combines, compose, stretches
+from sparkleene.ongoing.seal import AGAIN, checksum, damaged, opened, sealed, to_bytes, to_table
 from sparkleene.plan.plan import Plan
 
 Array = np.ndarray[Any, Any]

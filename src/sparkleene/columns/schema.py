@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from sparkleene.engine.columns import (
+from sparkleene.columns.columns import (
     codes,
     exact_values,
     label_masks,
@@ -16,9 +16,9 @@ from sparkleene.engine.columns import (
     time_column,
     window_units,
 )
-from sparkleene.engine.expressions import evaluate, numeric, sides
-from sparkleene.engine.options import Options
-from sparkleene.engine.times import window_offset
+from sparkleene.columns.expressions import evaluate, numeric, sides
+from sparkleene.columns.options import Options
+from sparkleene.columns.times import window_offset
 from sparkleene.language.bound import Field, Literal_, Term
 from sparkleene.plan.plan import Plan
 from sparkleene.plan.predicates import separate

@@ -10,8 +10,8 @@ from typing import Any
 
 import pyarrow as pa
 
-from sparkleene.engine.fields import duplicate_column, missing_column
-from sparkleene.engine.files import PLACE, Files, files, first_line
+from sparkleene.columns.fields import duplicate_column, missing_column
+from sparkleene.columns.files import PLACE, Files, files, first_line
 from sparkleene.errors import DataError
 
 Back = Callable[[pa.Table], Any]

@@ -28,16 +28,16 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from sparkleene.columns.columns import Time
+from sparkleene.columns.fields import Place, find, plain
+from sparkleene.columns.keys import codes
+from sparkleene.columns.options import Options
 from sparkleene.engine import run
-from sparkleene.engine.columns import Time
 from sparkleene.engine.compile import aggregates, compile
-from sparkleene.engine.fields import Place, find, plain
-from sparkleene.engine.keys import codes
-from sparkleene.engine.options import Options
 from sparkleene.engine.run import Evaluated
 from sparkleene.engine.stream import Stream, stream
-from sparkleene.engine.vectors import NONE, Open, advance
 from sparkleene.engine.windows import Grid, sliding, whole
+from sparkleene.ongoing.vectors import NONE, Open, advance
 from sparkleene.plan.plan import Plan
 
 Array = np.ndarray[Any, Any]

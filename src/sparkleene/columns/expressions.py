@@ -18,8 +18,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from sparkleene.engine import compare
-from sparkleene.engine.fields import Place, doubles, find, kind, known, plain, sample, told
+from sparkleene.columns import compare
+from sparkleene.columns.fields import Place, doubles, find, kind, known, plain, sample, told
 from sparkleene.language.ast import Scalar, Span
 from sparkleene.language.bound import Call, Field, Literal_, Term
 

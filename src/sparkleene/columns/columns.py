@@ -11,9 +11,9 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from sparkleene.engine import compare
-from sparkleene.engine.expressions import condition
-from sparkleene.engine.fields import (
+from sparkleene.columns import compare
+from sparkleene.columns.expressions import condition
+from sparkleene.columns.fields import (
     EXACT,
     Place,
     as_numpy,
@@ -27,11 +27,11 @@ from sparkleene.engine.fields import (
     plain,
     told,
 )
-from sparkleene.engine.keys import codes, combine
-from sparkleene.engine.threads import Pool
-from sparkleene.engine.times import Time, time_column, window_units
+from sparkleene.columns.keys import codes, combine
+from sparkleene.columns.times import Time, time_column, window_units
 from sparkleene.errors import DataError
 from sparkleene.language.bound import Bound, Literal_, Path, Term
+from sparkleene.threads import Pool
 
 __all__ = [
     "Time",

@@ -11,7 +11,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from sparkleene.engine.fields import (
+from sparkleene.columns.fields import (
     Place,
     as_numpy,
     bounds,
@@ -23,8 +23,8 @@ from sparkleene.engine.fields import (
     sample,
     told,
 )
-from sparkleene.engine.memo import once
-from sparkleene.engine.options import Options
+from sparkleene.columns.memo import once
+from sparkleene.columns.options import Options
 from sparkleene.errors import DataError, suggest
 from sparkleene.language.ast import NOWHERE
 from sparkleene.language.bound import Window

@@ -10,7 +10,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from sparkleene.engine.fields import (
+from sparkleene.columns.fields import (
     Place,
     as_numpy,
     bounds,
@@ -23,7 +23,7 @@ from sparkleene.engine.fields import (
     plain,
     told,
 )
-from sparkleene.engine.memo import once
+from sparkleene.columns.memo import once
 from sparkleene.language.bound import Path
 
 Codes = np.ndarray[Any, Any]

@@ -9,18 +9,18 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from sparkleene.columns.columns import low_values
+from sparkleene.columns.fields import Place, decoded, find, owned, plain
 from sparkleene.engine import execute
-from sparkleene.engine.columns import low_values
 from sparkleene.engine.compile import Compiled
-from sparkleene.engine.fields import Place, decoded, find, owned, plain
 from sparkleene.engine.run import Evaluated
 from sparkleene.engine.stream import Stream, frozen
-from sparkleene.engine.stretches import matrices
-from sparkleene.engine.threads import Pool, shares
 from sparkleene.engine.windows import Windows
 from sparkleene.kernels import resume, words
 from sparkleene.kernels.program import Field
 from sparkleene.language.bound import Path
+from sparkleene.ongoing.stretches import matrices
+from sparkleene.threads import Pool, shares
 
 Array = np.ndarray[Any, Any]
 Minima = Sequence[tuple[Path, bool]]  # attributes, and whether a maximum is meant

@@ -20,14 +20,15 @@ from tests.conformance import strategies
 from tests.conformance.test_random import Case, Rows, check, compiled, same, table
 
 import sparkleene as sk
-from sparkleene.engine import live as module
-from sparkleene.engine import run, stretches
+from sparkleene.columns.keys import buckets
+from sparkleene.engine import run
 from sparkleene.engine.finish import finish
-from sparkleene.engine.keys import buckets
-from sparkleene.engine.live import Bucket, Live
 from sparkleene.engine.lower import lower, lowered
 from sparkleene.engine.partial import partial, total
-from sparkleene.engine.seal import sealed, to_bytes
+from sparkleene.ongoing import live as module
+from sparkleene.ongoing import stretches
+from sparkleene.ongoing.live import Bucket, Live
+from sparkleene.ongoing.seal import sealed, to_bytes
 
 TIMED = ("tumbling", "sliding", "hopping", "trigger")
 START = 1_000  # no row is before the first watermark

@@ -18,11 +18,12 @@ from tests.conformance import strategies
 from tests.conformance.test_random import compiled, table
 
 import sparkleene as sk
-from sparkleene.engine import carry as module
-from sparkleene.engine import execute, vectors
-from sparkleene.engine.carry import Carry
+from sparkleene.engine import execute
 from sparkleene.engine.partial import partial, total
 from sparkleene.engine.run import Evaluated
+from sparkleene.ongoing import carry as module
+from sparkleene.ongoing import vectors
+from sparkleene.ongoing.carry import Carry
 
 TIMED = ("tumbling", "sliding", "hopping")
 EXAMPLES = 40

@@ -21,9 +21,10 @@ from tests.conformance.test_random import compiled as query_of
 from tests.conformance.test_random import table as table_of
 
 import sparkleene as sk
-from sparkleene.engine import execute, stretches
-from sparkleene.engine.compose import combines, compose
+from sparkleene.engine import execute
 from sparkleene.engine.finish import finish
+from sparkleene.ongoing import stretches
+from sparkleene.ongoing.compose import combines, compose
 
 TIMED = ("none", "tumbling", "sliding", "hopping")
 ALWAYS, NEVER = 1 << 40, 0  # bytes of a cell, so that matrices pay or do not
