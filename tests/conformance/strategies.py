@@ -21,7 +21,8 @@ from sparkleene.language.ast import And, Atom, Not, Or, Pattern, Repeat, Seq
 from sparkleene.language.bind import bind
 from sparkleene.language.bound import Bound
 from sparkleene.language.parser import parse
-from sparkleene.language.patterns import atoms, neighbours
+from sparkleene.language.patterns import neighbours
+from sparkleene.language.trees import atoms
 from sparkleene.reference import evaluate
 
 SEMANTICS = ("skip-till-any-match", "skip-till-next-match", "contiguous")

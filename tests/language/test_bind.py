@@ -69,7 +69,6 @@ def test_labels_come_in_order_of_appearance() -> None:
         ("d", "D", True),
         ("B", "B", False),
     ]
-    assert query.label_index("B") == 3
 
 
 def test_sixty_four_labels_are_the_most() -> None:

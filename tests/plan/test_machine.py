@@ -41,13 +41,17 @@ def drawn(pattern: Pattern, semantics: str = "skip-till-any-match") -> Plan:
         reject()
 
 
+def label_index(bound: Bound, name: str) -> int:
+    return [label.name for label in bound.labels].index(name)
+
+
 def regex(pattern: Pattern, bound: Bound) -> re.Pattern[str]:
     """Return a pattern without NOT as a regular expression, its labels as letters."""
 
     def text(part: Pattern) -> str:
         match part:
             case Atom():
-                return letters((bound.label_index(part.label),))
+                return letters((label_index(bound, part.label),))
             case Seq(parts):
                 return "".join(map(text, parts))
             case Or(options):
@@ -227,7 +231,7 @@ def count(built: Machine, bound: Bound, ticks: str) -> int:
     counts = [0] * len(built.states)
     counts[0] = 1
     for tick in ticks.split():
-        events = [bound.label_index(name) for name in tick if name != "-"]
+        events = [label_index(bound, name) for name in tick if name != "-"]
         keep = built.keep(sum(1 << label for label in set(events)), extended=True)
         after = [0] * len(counts)
         for state, kept in enumerate(keep):

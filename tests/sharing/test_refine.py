@@ -21,7 +21,7 @@ import sparkleene as sk
 from sparkleene.language import parse, parse_expression, to_text
 from sparkleene.language.bind import bind
 from sparkleene.language.bound import Label
-from sparkleene.language.patterns import atoms
+from sparkleene.language.trees import atoms
 from sparkleene.reference import evaluate
 from sparkleene.sharing.hierarchy import Hierarchy
 

@@ -13,6 +13,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from sparkleene.columns.fields import EXACT, as_numpy, bounds, decoded, doubles, integers, kind, owned
+from sparkleene.language.operators import FLIPPED
 
 Value = Any
 Floats = np.ndarray[Any, np.dtype[np.float64]]
@@ -25,7 +26,6 @@ OPERATORS: dict[str, Callable[..., Value]] = {
     ">": pc.greater,
     ">=": pc.greater_equal,
 }
-_FLIPPED = {"=": "=", "!=": "!=", "<": ">", "<=": ">=", ">": "<", ">=": "<="}
 _UNITS = ("s", "ms", "us", "ns")
 
 
@@ -146,14 +146,14 @@ def compare(op: str, left: Value, right: Value) -> Value:
         column = next((value for value in (left, right) if not isinstance(value, pa.Scalar)), None)
         none = pa.scalar(None, pa.bool_())
         return none if column is None else pa.nulls(len(column), pa.bool_())
-    for one, two, name in ((left, right, op), (right, left, _FLIPPED[op])):
+    for one, two, name in ((left, right, op), (right, left, FLIPPED[op])):
         if pa.types.is_dictionary(one.type) and isinstance(two, pa.Scalar):
             return _on_dictionary(name, one, two)
     left, right = decoded(left), decoded(right)
     if {left.type, right.type} == {pa.int64(), pa.float64()}:
         if left.type == pa.int64():
             return _exactly(op, left, right)
-        return _exactly(_FLIPPED[op], right, left)
+        return _exactly(FLIPPED[op], right, left)
     return OPERATORS[op](left, right)
 
 

@@ -21,7 +21,8 @@ import pyarrow.compute as pc
 from sparkleene.columns import compare
 from sparkleene.columns.fields import Place, doubles, find, kind, known, plain, sample, told
 from sparkleene.language.ast import Scalar, Span
-from sparkleene.language.bound import Call, Field, Literal_, Term
+from sparkleene.language.bound import Field, Literal_, Term
+from sparkleene.language.trees import is_constant, map_fields
 
 Value = Any
 """A pyarrow ChunkedArray, Array or Scalar."""
@@ -106,11 +107,7 @@ def sides(
 
 def sideless(term: Term) -> Term:
     """Return a term with every attribute on side 0."""
-    if isinstance(term, Field):
-        return Field(term.path, 0, term.span)
-    if isinstance(term, Call):
-        return Call(term.op, tuple(sideless(arg) for arg in term.args), term.span)
-    return term
+    return map_fields(term, lambda field: Field(field.path, 0, field.span))
 
 
 @dataclass(frozen=True, slots=True)
@@ -213,7 +210,7 @@ class _Evaluator:
         """Return how two kinds can be made comparable."""
         if set(kinds) == {"timestamp", "zoned timestamp"}:
             return "give both a time zone, or neither, in the data"
-        fixed = {word for term, word in ((left, kinds[0]), (right, kinds[1])) if _is_constant(term)}
+        fixed = {word for term, word in ((left, kinds[0]), (right, kinds[1])) if is_constant(term)}
         if fixed == {"number"} and not {"text", "timestamp", "zoned timestamp"}.isdisjoint(kinds):
             number, other = (left, right) if kinds[0] == "number" else (right, left)
             if re.fullmatch(r"'\d+(-\d+)+'", text := self.name(number)):
@@ -241,11 +238,6 @@ _NUMBER = re.compile(
     r"[-+]?\W?\d+(?:[.,' ]\d{3})*(?:[.,]\d+)?(?:e[-+]?\d+)?\s*(?:[^\W\d]*|[^\w\s])", re.IGNORECASE
 )
 """A number as people write it: 12.50, 1,000, -3 km, $5, 7 %."""
-
-
-def _is_constant(term: Term) -> bool:
-    """Tell whether no attribute is in a term."""
-    return all(map(_is_constant, term.args)) if isinstance(term, Call) else isinstance(term, Literal_)
 
 
 def _over(left: Term, right: Term) -> Span:

@@ -11,9 +11,10 @@ from dataclasses import dataclass
 from itertools import count as count_from
 from typing import Literal
 
-from sparkleene.language.ast import And, Atom, Not, Or, Pattern, Repeat, Seq
-from sparkleene.language.bound import Bound, Call, Term
+from sparkleene.language.ast import Atom, Not, Pattern, Repeat
+from sparkleene.language.bound import Bound
 from sparkleene.language.printer import pattern_to_text
+from sparkleene.language.trees import conjuncts, parts
 from sparkleene.plan.explain import MOST_STATES
 from sparkleene.plan.plan import Plan
 from sparkleene.plan.positions import Guards, Positions
@@ -113,8 +114,8 @@ def _order(pattern: Pattern, numbers: Iterator[int]) -> list[int]:
         case Repeat(inner, low, high):
             copies = [_order(inner, numbers) for _ in range(max(low, 1) if high is None else high)]
             copies = copies if high is None else [*copies[:low], *reversed(copies[low:])]
-        case Seq(parts) | Or(parts) | And(parts):
-            copies = [_order(part, numbers) for part in parts]
+        case _:
+            copies = [_order(part, numbers) for part in parts(pattern)]
     return [position for copy in copies for position in copy]
 
 
@@ -140,15 +141,11 @@ def _steps(p: Positions) -> Iterator[tuple[int, int | None, Guards]]:
 
 def _conditions(bound: Bound, before: int, after: int) -> tuple[str, ...]:
     """Return what must hold between neighbours with these labels, a text each."""
-
-    def split(term: Term) -> tuple[Term, ...]:
-        return term.args if isinstance(term, Call) and term.op == "and" else (term,)
-
     one, two = bound.labels[before].name, bound.labels[after].name
     terms = (
         term
         for each in bound.adjacent
         if (each.before, each.after) == (before, after)
-        for term in split(each.condition)
+        for term in conjuncts(each.condition)
     )
     return tuple(dict.fromkeys(term_to_text(term, one, two) for term in terms))

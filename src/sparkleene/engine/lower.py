@@ -17,6 +17,7 @@ from sparkleene.columns.expressions import evaluate, sideless
 from sparkleene.columns.fields import Place, find
 from sparkleene.columns.options import Options
 from sparkleene.language.bound import Bound, Call, Field, Literal_, Path, Term
+from sparkleene.language.trees import map_fields
 from sparkleene.plan.plan import Plan
 from sparkleene.plan.predicates import Comparison, Pair, sides
 from sparkleene.plan.text import term_to_text
@@ -148,11 +149,7 @@ class _Columns:
 
     def attributes(self, term: Term) -> Term:
         """Return a term over columns of its attributes."""
-        if isinstance(term, Field):
-            return replace(term, path=self.path(term.path))
-        if isinstance(term, Call):
-            return replace(term, args=tuple(self.attributes(arg) for arg in term.args))
-        return term
+        return map_fields(term, lambda field: replace(field, path=self.path(field.path)))
 
     def general(self, term: Term) -> Term:
         """Return a condition on two events over columns of the parts that speak of one."""

@@ -136,7 +136,3 @@ class Bound:
     outputs: tuple[Output, ...]
     window: Window | None
     types: tuple[tuple[str, Term], ...] | None  # types defined by predicates, or None for a type column
-
-    def label_index(self, name: str) -> int:
-        """Return the index of the label of this name."""
-        return next(i for i, label in enumerate(self.labels) if label.name == name)

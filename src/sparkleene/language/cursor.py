@@ -7,14 +7,12 @@ from typing import NoReturn, TypeVar
 
 from sparkleene.errors import Diagnostic
 from sparkleene.language import ast
-from sparkleene.language.tokens import COMPARISONS, Token, tokenize
+from sparkleene.language.operators import COMPARISONS
+from sparkleene.language.tokens import Token, tokenize
 
 T = TypeVar("T")
 
 MAX_DEPTH = 100
-
-# How tight an operator binds; unary minus binds tighter than all others.
-OR, AND, NOT, COMPARE, ADD, MULTIPLY, UNARY = range(1, 8)
 
 
 class Failure(Exception):

@@ -7,13 +7,11 @@ from typing import Literal, cast
 
 from sparkleene.errors import suggest
 from sparkleene.language import ast
-from sparkleene.language.cursor import ADD, AND, COMPARE, MULTIPLY, NOT, OR, UNARY, Cursor, Failure
-from sparkleene.language.tokens import COMPARISONS
+from sparkleene.language.cursor import Cursor, Failure
+from sparkleene.language.operators import AND, COMPARE, COMPARISONS, NOT, OPERATORS, UNARY
 
-LEVELS = {
-    **{"OR": OR, "AND": AND, "+": ADD, "-": ADD, "*": MULTIPLY, "/": MULTIPLY, "%": MULTIPLY},
-    **dict.fromkeys((*COMPARISONS, "IN", "BETWEEN", "IS", "NOT"), COMPARE),
-}
+LEVELS = {op.upper(): row.level for op, row in OPERATORS.items()}
+LEVELS |= dict.fromkeys(("IN", "BETWEEN", "IS", "NOT"), COMPARE)  # NOT here begins NOT IN and NOT BETWEEN
 
 
 class ExpressionParser(Cursor):

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from sparkleene.errors import Diagnostic, suggest, suggest_column
 from sparkleene.language.ast import NOWHERE, Ref, Span
-from sparkleene.language.bound import Label, Literal_, Path
+from sparkleene.language.bound import Field, Label, Literal_
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,13 +27,14 @@ class Errors:
 
 
 @dataclass(frozen=True, slots=True)
-class Name:
-    """An attribute with the labels it may belong to; none where it was written without a label."""
+class Name(Field):
+    """An attribute as written, which binding turns into plain fields: one for each event that it can be of.
 
-    labels: tuple[int, ...]
-    next: bool
-    path: Path
-    span: Span = field(default=NOWHERE, compare=False)
+    It has the labels it may belong to, none where it was written without a label, and whether NEXT is around it.
+    """
+
+    labels: tuple[int, ...] = ()
+    next: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,14 +67,14 @@ class Scope:
             self.label_alone(first, ref.span)
             return None
         if labels:
-            name = Name(labels, ref.next, ref.parts[1:], ref.span)
+            name = Name(ref.parts[1:], span=ref.span, labels=labels, next=ref.next)
             return self._existing(name, self.labels[labels[0]].type)
         if ref.next and not self.labels:
             self.misplaced_next("the definition of a type", ref.span)
             return None
         plain = not ref.next and (len(ref.parts) == 1 or not self.labels)
         if plain or (not ref.next and (self.columns is None or first in self.columns)):
-            return self._existing(Name((), False, ref.parts, ref.span))
+            return self._existing(Name(ref.parts, span=ref.span))
         self.unknown_label(first, ref.span)
         return None
 

@@ -10,9 +10,11 @@ from typing import Any, Literal, NoReturn, TypeVar, cast
 
 from sparkleene.errors import Diagnostic, QueryError, suggest
 from sparkleene.language import ast
-from sparkleene.language.cursor import AND, MAX_DEPTH, NOT, OR, Failure
+from sparkleene.language.cursor import MAX_DEPTH, Failure
 from sparkleene.language.expressions import ExpressionParser
-from sparkleene.language.tokens import CLAUSES, COMPARISONS, Token
+from sparkleene.language.operators import AND, COMPARISONS, NOT, OR
+from sparkleene.language.tokens import CLAUSES, Token
+from sparkleene.language.trees import parts
 
 T = TypeVar("T")
 
@@ -409,12 +411,9 @@ def _joined(word: str, items: list[ast.Pattern]) -> ast.Pattern:
     """Return the OR or AND of patterns, with nested ones of the same kind flattened."""
     if len(items) == 1:
         return items[0]
-    span = items[0].span.to(items[-1].span)
-    if word == "OR":
-        options = (item.options if isinstance(item, ast.Or) else (item,) for item in items)
-        return ast.Or(tuple(option for group in options for option in group), span=span)
-    operands = (item.operands if isinstance(item, ast.And) else (item,) for item in items)
-    return ast.And(tuple(operand for group in operands for operand in group), span=span)
+    kind = ast.Or if word == "OR" else ast.And
+    flat = [part for item in items for part in (parts(item) if isinstance(item, kind) else (item,))]
+    return kind(tuple(flat), span=items[0].span.to(items[-1].span))
 
 
 def _too_deep(root: object) -> ast.Node | None:

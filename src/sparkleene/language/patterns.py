@@ -2,26 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from itertools import product
 from typing import NamedTuple
 
 from sparkleene.language.ast import And, Atom, Not, Or, Pattern, Repeat, Seq, Span
 from sparkleene.language.bound import Label
 from sparkleene.language.names import Errors
+from sparkleene.language.trees import atoms, parts
 
 MAX_LABELS = 64
 
 
 # ---- labels
-
-
-def atoms(pattern: Pattern, negated: bool = False) -> Iterator[tuple[Atom, bool]]:
-    """Yield the atoms of a pattern from left to right, each with whether it stands inside a NOT."""
-    if isinstance(pattern, Atom):
-        yield pattern, negated
-    for part in _parts(pattern):
-        yield from atoms(part, negated or isinstance(pattern, Not))
 
 
 def find_labels(pattern: Pattern, errors: Errors) -> tuple[Label, ...]:
@@ -194,7 +186,7 @@ def nullable(pattern: Pattern) -> bool:
         case Seq():
             return all(map(nullable, pattern.parts))
         case Or() | And():
-            return any(map(nullable, _parts(pattern)))
+            return any(map(nullable, parts(pattern)))
 
 
 # ---- neighbours
@@ -231,7 +223,7 @@ def shape_of(pattern: Pattern) -> Shape:
                 shape = _then(shape, shape_of(part))
             return shape
         case Or() | And():
-            shapes = [shape_of(part) for part in _parts(pattern)]
+            shapes = [shape_of(part) for part in parts(pattern)]
             return Shape(
                 any(shape.nullable for shape in shapes),
                 frozenset().union(*(shape.first for shape in shapes)),
@@ -257,21 +249,6 @@ def neighbours(pattern: Pattern) -> set[tuple[str, str]]:
     [('A', 'A'), ('A', 'B')]
     """
     return set(shape_of(pattern).follow)
-
-
-def _parts(pattern: Pattern) -> tuple[Pattern, ...]:
-    """Return the direct sub-patterns."""
-    match pattern:
-        case Atom():
-            return ()
-        case Repeat() | Not():
-            return (pattern.pattern,)
-        case Seq():
-            return pattern.parts
-        case Or():
-            return pattern.options
-        case And():
-            return pattern.operands
 
 
 def type_spans(pattern: Pattern) -> dict[str, Span]:

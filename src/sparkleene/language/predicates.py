@@ -8,18 +8,10 @@ from functools import partial
 from itertools import product
 
 from sparkleene.language import ast
-from sparkleene.language.bound import Adjacent, Key, Path, Term
+from sparkleene.language.bound import Adjacent, Call, Key, Path, Term
 from sparkleene.language.names import Name, Scope, listing
-from sparkleene.language.terms import (
-    Open,
-    Operation,
-    check_condition,
-    close,
-    conjuncts,
-    lower,
-    names_in,
-    rename,
-)
+from sparkleene.language.terms import check_condition, close, lower, map_names, names_in
+from sparkleene.language.trees import conjuncts
 
 Pairs = set[tuple[int, int]] | None
 """The labels that can be direct neighbours; None where that is not to be checked."""
@@ -64,14 +56,14 @@ def _split(expr: ast.Expr) -> Iterator[ast.Expr]:
         yield expr
 
 
-def _labelled(expr: ast.Expr, scope: Scope) -> Iterator[Open]:
+def _labelled(expr: ast.Expr, scope: Scope) -> Iterator[Term]:
     """Yield the simple conditions of a predicate, with every attribute at a label."""
     before = len(scope.errors.found)
     term = lower(expr, scope)
     check_condition(term, scope)
     if len(scope.errors.found) > before:
         return
-    names = list(names_in(term))
+    names = names_in(term)
     mentioned = list(dict.fromkeys(name.labels for name in names if name.labels))
     unlabelled = [name for name in names if not name.labels]
     if not names:
@@ -91,7 +83,7 @@ def _labelled(expr: ast.Expr, scope: Scope) -> Iterator[Open]:
         )
     else:
         for labels in mentioned[:1] or [(i,) for i in range(len(scope.labels))]:
-            yield from conjuncts(rename(term, partial(_at, labels)))
+            yield from conjuncts(map_names(term, partial(_at, labels)))
 
 
 def _at(labels: tuple[int, ...], name: Name) -> Name:
@@ -102,9 +94,9 @@ def _at(labels: tuple[int, ...], name: Name) -> Name:
 # ---- equivalence written out
 
 
-def _equality_path(term: Open) -> Path | None:
+def _equality_path(term: Term) -> Path | None:
     """Return the path a of `X.a = Y.a`, or None for any other condition."""
-    if not isinstance(term, Operation) or term.op != "=":
+    if not isinstance(term, Call) or term.op != "=":
         return None
     left, right = term.args
     if not isinstance(left, Name) or not isinstance(right, Name) or left.next or right.next:
@@ -112,7 +104,7 @@ def _equality_path(term: Open) -> Path | None:
     return left.path if left.path == right.path and left.labels != right.labels else None
 
 
-def _equivalences(terms: Iterable[Open], labels: int) -> dict[Path, None]:
+def _equivalences(terms: Iterable[Term], labels: int) -> dict[Path, None]:
     """Return the paths whose equalities connect all labels of the pattern."""
     groups: dict[Path, list[set[int]]] = {}
     for term in terms:
@@ -129,7 +121,7 @@ def _equivalences(terms: Iterable[Open], labels: int) -> dict[Path, None]:
 # ---- local or adjacent
 
 
-def _classify(term: Open, scope: Scope, pairs: Pairs) -> Iterator[Adjacent | tuple[int, Term]]:
+def _classify(term: Term, scope: Scope, pairs: Pairs) -> Iterator[Adjacent | tuple[int, Term]]:
     """Yield what one condition demands: of events of a label, or of neighbours."""
     roles = list(dict.fromkeys((name.labels, name.next) for name in names_in(term)))
     earlier = [role for role in roles if not role[1]]
@@ -156,7 +148,7 @@ def _classify(term: Open, scope: Scope, pairs: Pairs) -> Iterator[Adjacent | tup
 
 
 def _between(
-    term: Open, orders: list[list[Role]], scope: Scope, pairs: Pairs
+    term: Term, orders: list[list[Role]], scope: Scope, pairs: Pairs
 ) -> Iterator[Adjacent | tuple[int, Term]]:
     """Yield the condition for each pair of labels, in each order of the two events, that can occur."""
     for one, two in orders:
@@ -173,7 +165,7 @@ def _between(
                 yield Adjacent(before, after, close(term, side))
 
 
-def _countable(term: Open, roles: list[Role], scope: Scope) -> bool:
+def _countable(term: Term, roles: list[Role], scope: Scope) -> bool:
     """Report a condition over NEXT alone, or over more than two events."""
     earlier = [labels for labels, is_next in roles if not is_next]
     if not earlier:
@@ -198,7 +190,7 @@ def _countable(term: Open, roles: list[Role], scope: Scope) -> bool:
     return True
 
 
-def _never(term: Open, roles: list[Role], scope: Scope, pairs: set[tuple[int, int]]) -> None:
+def _never(term: Term, roles: list[Role], scope: Scope, pairs: set[tuple[int, int]]) -> None:
     """Report a condition over labels that are never neighbours."""
     names = [label.name for label in scope.labels]
     known = listing(f"{names[a]} then {names[b]}" for a, b in sorted(pairs))

@@ -5,10 +5,8 @@ from __future__ import annotations
 from fractions import Fraction
 
 from sparkleene.language import ast
+from sparkleene.language.operators import AND, COMPARE, NOT, OPERAND, OPERATORS, OR, UNARY
 from sparkleene.language.tokens import MAX_NUMBER, NAME, RESERVED
-
-_ARITHMETIC = {"+": 5, "-": 5, "*": 6, "/": 6, "%": 6}
-_OR, _AND, _NOT, _COMPARE, _UNARY, _ATOM = 1, 2, 3, 4, 7, 8
 
 
 def to_text(query: ast.Query) -> str:
@@ -58,13 +56,13 @@ def _pattern(pattern: ast.Pattern, above: int) -> str:
         case ast.Seq(parts):
             return f"SEQ({', '.join(map(pattern_to_text, parts))})"
         case ast.Repeat(inner, low, high):
-            return _pattern(inner, _NOT + 1) + _bounds(low, high)
+            return _pattern(inner, NOT + 1) + _bounds(low, high)
         case ast.Not(inner):
-            level, text = _NOT, f"NOT {_pattern(inner, _NOT)}"
+            level, text = NOT, f"NOT {_pattern(inner, NOT)}"
         case ast.And(operands):
-            level, text = _AND, " AND ".join([_pattern(operand, _AND + 1) for operand in operands])
+            level, text = AND, " AND ".join([_pattern(operand, AND + 1) for operand in operands])
         case ast.Or(options):
-            level, text = _OR, " OR ".join([_pattern(option, _OR + 1) for option in options])
+            level, text = OR, " OR ".join([_pattern(option, OR + 1) for option in options])
     return f"({text})" if level < above else text
 
 
@@ -86,46 +84,46 @@ def _level_and_text(expr: ast.Expr) -> tuple[int, str]:
     """Return how tight an expression binds, and its text without parentheses around it."""
     match expr:
         case ast.Ref(parts, is_next):
-            return _ATOM, f"NEXT({_name(parts[0])}).{_path(parts[1:], dotted=True)}" if is_next else _path(
+            return OPERAND, f"NEXT({_name(parts[0])}).{_path(parts[1:], dotted=True)}" if is_next else _path(
                 parts
             )
         case ast.Const(value):
-            return _ATOM, _constant(value)
+            return OPERAND, _constant(value)
         case ast.Negate(operand):
-            text = _expr(operand, _UNARY)
-            return _UNARY, f"- {text}" if text.startswith("-") else f"-{text}"  # `--` starts a comment
+            text = _expr(operand, UNARY)
+            return UNARY, f"- {text}" if text.startswith("-") else f"-{text}"  # `--` starts a comment
         case ast.Binary(op, left, right):
-            level = _ARITHMETIC[op]
+            level = OPERATORS[op].level
             return level, f"{_expr(left, level)} {op} {_expr(right, level + 1)}"
         case ast.Compare(operands, ops):
             first, *rest = [_operand(operand) for operand in operands]
-            return _COMPARE, first + "".join([f" {op} {text}" for op, text in zip(ops, rest, strict=True)])
+            return COMPARE, first + "".join([f" {op} {text}" for op, text in zip(ops, rest, strict=True)])
         case ast.In(operand, items, negated):
             listed = ", ".join([_operand(item) for item in items])
-            return _COMPARE, f"{_operand(operand)} {'NOT ' if negated else ''}IN ({listed})"
+            return COMPARE, f"{_operand(operand)} {'NOT ' if negated else ''}IN ({listed})"
         case ast.Between(operand, low, high, negated):
             word = "NOT BETWEEN" if negated else "BETWEEN"
-            return _COMPARE, f"{_operand(operand)} {word} {_operand(low)} AND {_operand(high)}"
+            return COMPARE, f"{_operand(operand)} {word} {_operand(low)} AND {_operand(high)}"
         case ast.IsNull(operand, negated):
-            return _COMPARE, f"{_operand(operand)} IS {'NOT ' if negated else ''}NULL"
+            return COMPARE, f"{_operand(operand)} IS {'NOT ' if negated else ''}NULL"
         case ast.Invert(operand):
-            return _NOT, f"NOT {_expr(operand, _NOT)}"
+            return NOT, f"NOT {_expr(operand, NOT)}"
         case ast.Bool("and", items):
-            return _AND, " AND ".join([_expr(item, _AND + 1) for item in items])
+            return AND, " AND ".join([_expr(item, AND + 1) for item in items])
         case ast.Bool(_, items):
-            return _OR, " OR ".join([_expr(item, _OR + 1) for item in items])
+            return OR, " OR ".join([_expr(item, OR + 1) for item in items])
 
 
 def _operand(expr: ast.Expr) -> str:
     """Print an operand of a comparison."""
-    return _expr(expr, _COMPARE + 1)
+    return _expr(expr, COMPARE + 1)
 
 
 def _conjunct(item: ast.Equivalence | ast.Expr, alone: bool) -> str:
     """Print one condition of WHERE."""
     if isinstance(item, ast.Equivalence):
         return f"[{', '.join(_path(ref.parts, hyphens=True) for ref in item.refs)}]"
-    return _expr(item, 0 if alone else _AND + 1)
+    return _expr(item, 0 if alone else AND + 1)
 
 
 def _constant(value: ast.Scalar) -> str:

@@ -8,6 +8,7 @@ from typing import Literal
 
 from sparkleene.errors import Diagnostic
 from sparkleene.language.ast import Span
+from sparkleene.language.operators import COMPARISONS
 
 Kind = Literal["name", "quoted", "keyword", "number", "text", "symbol", "end"]
 
@@ -15,7 +16,6 @@ CLAUSES = ("RETURN", "AGG", "PATTERN", "SEMANTICS", "WHERE", "GROUP-BY", "WITHIN
 RESERVED = frozenset(
     (*CLAUSES, "GROUPBY", "SEQ", "NOT", "OR", "AND", "AS", "IN", "IS", "BETWEEN", "NULL", "TRUE", "FALSE")
 )
-COMPARISONS = ("=", "!=", "<", "<=", ">", ">=")
 NAME = re.compile(r"[^\W\d]\w*")
 MAX_NUMBER = 1000  # characters; int() itself refuses more than 4300 digits
 

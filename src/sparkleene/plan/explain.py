@@ -10,9 +10,10 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 
-from sparkleene.language.ast import And, Or, Pattern, Repeat, Semantics, Seq
+from sparkleene.language.ast import Pattern, Repeat, Semantics
 from sparkleene.language.bound import Literal_, Output
 from sparkleene.language.printer import pattern_to_text
+from sparkleene.language.trees import walk_pattern
 from sparkleene.plan.machine import START, State
 from sparkleene.plan.needs import needs
 from sparkleene.plan.plan import Plan
@@ -452,13 +453,8 @@ def _states(numbers: list[str]) -> str:
 
 def _repeats(pattern: Pattern) -> bool:
     """Tell whether the trends of a pattern can grow without bound."""
-    match pattern:
-        case Repeat(inner, _, high):
-            return high is None or _repeats(inner)
-        case Seq(parts) | Or(parts) | And(parts):
-            return any(map(_repeats, parts))
-        case _:
-            return False
+    every = walk_pattern(pattern)
+    return any(isinstance(part, Repeat) and part.high is None for part, negated in every if not negated)
 
 
 def _labels(p: Positions) -> set[int]:

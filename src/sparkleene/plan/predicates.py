@@ -8,14 +8,13 @@ from typing import Literal
 
 from sparkleene.language.ast import Comparison as Operator
 from sparkleene.language.ast import Semantics
-from sparkleene.language.bound import Adjacent, Call, Field, Literal_, Term
+from sparkleene.language.bound import Adjacent, Call, Term
+from sparkleene.language.operators import FLIPPED, NEGATED
+from sparkleene.language.trees import conjuncts, fields, map_fields
 
 Algorithm = Literal[
     "hash", "tree", "two trees", "hash of trees", "divide and conquer", "heap", "label", "scan"
 ]
-
-_FLIP: dict[str, Operator] = {"=": "=", "!=": "!=", "<": ">", "<=": ">=", ">": "<", ">=": "<="}
-_INVERSE: dict[str, Operator] = {"=": "!=", "!=": "=", "<": ">=", "<=": ">", ">": "<=", ">=": "<"}
 
 
 @dataclass(frozen=True)
@@ -58,20 +57,14 @@ class Pair:
     def turned(self) -> Pair:
         """Return the same for events that come in the opposite order."""
         comparisons = tuple(
-            Comparison(_FLIP[c.op], swapped(c.right), swapped(c.left)) for c in self.comparisons
+            Comparison(FLIPPED[c.op], swap_events(c.right), swap_events(c.left)) for c in self.comparisons
         )
-        return Pair(self.after, self.before, comparisons, tuple(map(swapped, self.general)))
+        return Pair(self.after, self.before, comparisons, tuple(map(swap_events, self.general)))
 
 
-def swapped(term: Term) -> Term:
+def swap_events(term: Term) -> Term:
     """Return a term with the two events exchanged."""
-    match term:
-        case Field(side=side):
-            return replace(term, side=0 if side else 1)
-        case Call(args=args):
-            return replace(term, args=tuple(map(swapped, args)))
-        case _:
-            return term
+    return map_fields(term, lambda field: replace(field, side=0 if field.side else 1))
 
 
 COMPLEXITY: dict[Algorithm, str] = {
@@ -88,13 +81,7 @@ COMPLEXITY: dict[Algorithm, str] = {
 
 def sides(term: Term) -> frozenset[int]:
     """Return which of the two events a term speaks of."""
-    match term:
-        case Field(side=side):
-            return frozenset({side})
-        case Literal_():
-            return frozenset()
-        case Call(args=args):
-            return frozenset().union(*(sides(arg) for arg in args))
+    return frozenset(field.side for field in fields(term))
 
 
 def separate(term: Term) -> Comparison | None:
@@ -102,14 +89,14 @@ def separate(term: Term) -> Comparison | None:
     if not isinstance(term, Call):
         return None
     if term.op == "not" and (inner := separate(term.args[0])) is not None:
-        return Comparison(_INVERSE[inner.op], inner.left, inner.right)
-    if term.op not in _FLIP:
+        return Comparison(NEGATED[inner.op], inner.left, inner.right)
+    if term.op not in FLIPPED:
         return None
     left, right = term.args
     if 1 not in sides(left) and 0 not in sides(right):
         return Comparison(term.op, left, right)  # type: ignore[arg-type]
     if 0 not in sides(left) and 1 not in sides(right):
-        return Comparison(_FLIP[term.op], right, left)
+        return Comparison(FLIPPED[term.op], right, left)
     return None
 
 
@@ -117,9 +104,7 @@ def pairs(adjacent: Sequence[Adjacent]) -> tuple[Pair, ...]:
     """Gather the adjacent predicates by the two labels that they join."""
     found: dict[tuple[int, int], list[Term]] = {}
     for item in adjacent:
-        conditions = found.setdefault((item.before, item.after), [])
-        whole = isinstance(item.condition, Call) and item.condition.op == "and"
-        conditions.extend(item.condition.args if whole else (item.condition,))  # type: ignore[union-attr]
+        found.setdefault((item.before, item.after), []).extend(conjuncts(item.condition))
     out = []
     for (before, after), conditions in found.items():
         separated = [(term, separate(term)) for term in dict.fromkeys(conditions)]

@@ -22,10 +22,9 @@ from functools import cache
 from sparkleene.language.ast import Atom, Not, Pattern, Seq
 from sparkleene.language.bound import Bound, Key, Output, Window
 from sparkleene.language.names import listing
-from sparkleene.language.patterns import atoms
+from sparkleene.language.trees import atoms, map_atoms
 from sparkleene.plan.text import attribute, names
 from sparkleene.sharing.hierarchy import Hierarchy
-from sparkleene.sharing.reword import each_atom
 
 ADDITIVE = ("count", "sum", "min", "max")
 
@@ -72,7 +71,7 @@ def asked(name: str, bound: Bound, cost: float) -> Asked:
     """Return a bound query as what it asks."""
     number = {label.name: str(i) for i, label in enumerate(bound.labels)}
     form = Form(
-        each_atom(bound.pattern, lambda atom: Atom(number[atom.label])),
+        map_atoms(bound.pattern, lambda atom: Atom(number[atom.label])),
         bound.semantics,
         tuple(frozenset(map(repr, terms)) for terms in bound.local),
         frozenset(map(repr, bound.adjacent)),

@@ -13,9 +13,9 @@ from sparkleene.errors import suggest
 from sparkleene.language import ast
 from sparkleene.language.build import Part, part
 from sparkleene.language.names import listing
-from sparkleene.language.patterns import atoms
+from sparkleene.language.trees import atoms, map_atoms, map_parts, parts, with_parts
 from sparkleene.sharing.hierarchy import Hierarchy
-from sparkleene.sharing.reword import Names, each_atom, each_part, meant, reworded, wrong
+from sparkleene.sharing.reword import Names, meant, reworded, wrong
 
 
 def roll_up(
@@ -112,7 +112,7 @@ def _retyped(tree: ast.Query, chosen: Names, kind: str) -> ast.Query:
             return atom
         return replace(atom, type=kind, alias=None if atom.label == kind else atom.label)
 
-    return reworded(tree, each_atom(tree.pattern, change), frozenset())
+    return reworded(tree, map_atoms(tree.pattern, change), frozenset())
 
 
 # ---- patterns
@@ -156,7 +156,7 @@ def _put(
         made = _put(inner, new, label, after)
         return ast.Seq(made) if isinstance(made, tuple) else made
 
-    return each_part(pattern, closed)
+    return map_parts(pattern, closed)
 
 
 def without(tree: ast.Query, name: str) -> ast.Query:
@@ -180,15 +180,8 @@ def _left(pattern: ast.Pattern, gone: Names) -> ast.Pattern | None:
     """Return what is left of a pattern without some labels."""
     if isinstance(pattern, ast.Atom):
         return None if pattern.label in gone else pattern
-    if isinstance(pattern, ast.Repeat | ast.Not):
-        inner = _left(pattern.pattern, gone)
-        return None if inner is None else replace(pattern, pattern=inner)
-    given = (
-        pattern.operands
-        if isinstance(pattern, ast.And)
-        else (pattern.options if isinstance(pattern, ast.Or) else pattern.parts)
-    )
+    given = parts(pattern)
     kept = tuple(left for each in given if (left := _left(each, gone)) is not None)
-    if len(kept) < 2 and len(kept) < len(given):
+    if len(kept) < min(2, len(given)):
         return kept[0] if kept else None
-    return type(pattern)(kept, span=pattern.span)
+    return with_parts(pattern, kept)

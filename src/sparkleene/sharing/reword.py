@@ -10,7 +10,7 @@ from sparkleene.errors import Diagnostic, QueryError, suggest
 from sparkleene.language import ast, parse, to_text
 from sparkleene.language.bind import bind
 from sparkleene.language.names import listing
-from sparkleene.language.patterns import atoms
+from sparkleene.language.trees import atoms
 
 Names = frozenset[str]
 """Labels."""
@@ -121,28 +121,6 @@ def _group_names(old: ast.Query, new: ast.Query) -> tuple[ast.Item, ...]:
 
 
 # ---- trees
-
-
-def each_atom(pattern: ast.Pattern, change: Callable[[ast.Atom], ast.Atom]) -> ast.Pattern:
-    """Return a pattern with each atom changed."""
-    if isinstance(pattern, ast.Atom):
-        return change(pattern)
-    return each_part(pattern, lambda part: each_atom(part, change))
-
-
-def each_part(pattern: ast.Pattern, change: Callable[[ast.Pattern], ast.Pattern]) -> ast.Pattern:
-    """Return a pattern with each of its direct parts changed."""
-    match pattern:
-        case ast.Atom():
-            return pattern
-        case ast.Repeat() | ast.Not():
-            return replace(pattern, pattern=change(pattern.pattern))
-        case ast.Seq():
-            return replace(pattern, parts=tuple(map(change, pattern.parts)))
-        case ast.Or():
-            return replace(pattern, options=tuple(map(change, pattern.options)))
-        case ast.And():
-            return replace(pattern, operands=tuple(map(change, pattern.operands)))
 
 
 def _each_ref(node: Any, word: Callable[[str], str], counted: bool = False) -> Any:

@@ -14,7 +14,8 @@ from sparkleene.columns.expressions import evaluate
 from sparkleene.columns.fields import as_numpy, kind
 from sparkleene.errors import SparkleeneError
 from sparkleene.language.bound import Bound, Call, Field, Key, Literal_, Op, Path, Term
-from sparkleene.plan.needs import paths
+from sparkleene.language.operators import FLIPPED, NEGATED
+from sparkleene.language.trees import is_constant
 
 Flags = np.ndarray[Any, np.dtype[np.bool_]]
 
@@ -111,7 +112,7 @@ class _Judge:
             return self._compared(Call("=", (term, Literal_(True))))
         if isinstance(term, Call) and term.op == "isnull":
             return self._null(term.args[0])
-        if isinstance(term, Call) and term.op in _NEGATED:
+        if isinstance(term, Call) and term.op in NEGATED:
             return self._compared(term)
         value = term.value if isinstance(term, Literal_) else ...
         return np.full(self.count, value in (True, ...)), np.full(self.count, value in (False, ...))
@@ -127,22 +128,16 @@ class _Judge:
     def _compared(self, term: Call) -> tuple[Flags, Flags]:
         """Return how a comparison of a column with a constant can come out."""
         anything = np.ones(self.count, bool), np.ones(self.count, bool)
-        left, right = term.args
+        (left, right), op = term.args, term.op
         if isinstance(right, Field):
-            left, right, op = right, left, _FLIPPED[term.op]
-        else:
-            op = term.op
-        known = self.ends(left.path) if isinstance(left, Field) and not list(paths(right)) else None
+            left, right, op = right, left, FLIPPED[term.op]
+        known = self.ends(left.path) if isinstance(left, Field) and is_constant(right) else None
         if known is None:
             return anything
         try:
-            return _can(op, known, right), _can(_NEGATED[op], known, right)
+            return _can(op, known, right), _can(NEGATED[op], known, right)
         except SparkleeneError:  # the rows themselves will say what is wrong
             return anything
-
-
-_FLIPPED: dict[Op, Op] = {"=": "=", "!=": "!=", "<": ">", "<=": ">=", ">": "<", ">=": "<="}
-_NEGATED: dict[Op, Op] = {"=": "!=", "!=": "=", "<": ">=", "<=": ">", ">": "<=", ">=": "<"}
 
 
 def _can(op: Op, known: Ends, constant: Term) -> Flags:

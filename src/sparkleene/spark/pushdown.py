@@ -11,18 +11,17 @@ from pyspark.sql import types as T
 
 from sparkleene.columns.fields import Place
 from sparkleene.language.bound import Bound, Call, Field, Literal_, Path, Term
+from sparkleene.language.operators import FLIPPED, NEGATED
+from sparkleene.language.trees import is_constant
 from sparkleene.spark.translate import Translator
 from sparkleene.spark.values import (
     COMPARE,
-    FLIPPED,
     FLOATS,
-    NEGATED,
     NO_TEXT,
     PLAIN,
     Unsure,
     column,
     constant_of,
-    has_field,
     joined,
 )
 
@@ -112,7 +111,7 @@ def _leaf(translator: Translator, term: Term, negated: bool) -> Iterator[tuple[o
         return
     op = NEGATED[term.op] if negated else term.op
     for (one, two), name in ((term.args, op), (term.args[::-1], FLIPPED[op])):
-        if isinstance(one, Field) and not has_field(two):
+        if isinstance(one, Field) and is_constant(two):
             constant = constant_of(two)
             if isinstance(constant.type, T.NullType):
                 return

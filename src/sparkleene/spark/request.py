@@ -15,7 +15,8 @@ from sparkleene.columns.fields import Place, missing_column
 from sparkleene.columns.options import Options
 from sparkleene.engine.lower import Lowered, lower
 from sparkleene.language.ast import Span
-from sparkleene.language.bound import Call, Path, Term
+from sparkleene.language.bound import Path, Term
+from sparkleene.language.trees import walk_term
 from sparkleene.plan.plan import Plan
 from sparkleene.spark.types import returned, schema_to_spark
 
@@ -99,20 +100,14 @@ Places = dict[tuple[Term, Span], Place]
 def places(requests: Sequence[Request]) -> Places:
     """Return the texts that predicates are in, and parts of them on one event."""
     found: Places = {}
-
-    def add(term: Term, place: Place) -> None:
-        found.setdefault((sideless(term), term.span), place)
-        if isinstance(term, Call):
-            for arg in term.args:
-                add(arg, place)
-
     for query in (query for request in requests for query in request.queries):
         bound = query.plan.bound
         for term in (
             *(term for terms in bound.local for term in terms),
             *(a.condition for a in bound.adjacent),
         ):
-            add(term, query.place)
+            for part in walk_term(term):
+                found.setdefault((sideless(part), part.span), query.place)
     return found
 
 

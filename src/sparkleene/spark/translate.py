@@ -17,10 +17,11 @@ from pyspark.sql import types as T
 from sparkleene.columns import compare
 from sparkleene.columns.fields import Place
 from sparkleene.language.bound import Bound, Call, Field, Literal_, Path, Term
+from sparkleene.language.operators import FLIPPED
+from sparkleene.language.trees import is_constant
 from sparkleene.spark.values import (
     BITS,
     COMPARE,
-    FLIPPED,
     FLOATS,
     INT64,
     INTEGERS,
@@ -35,7 +36,6 @@ from sparkleene.spark.values import (
     constant_of,
     decimal,
     ends_of,
-    has_field,
     has_offset,
     joined,
     known,
@@ -93,7 +93,7 @@ class Translator:
 
     def value(self, term: Term) -> Value:
         """Return a term's value; what overflows is NULL, and noted."""
-        if not has_field(term):
+        if is_constant(term):
             return constant_of(term)
         if isinstance(term, Field):
             return self._field(term.path)
@@ -192,7 +192,7 @@ class Translator:
     def listed(self, term: Call) -> Column | None:
         """Return alternatives that are an attribute's equalities with constants as IN, which Spark looks up."""
         pairs = [arg.args for arg in term.args if isinstance(arg, Call) and arg.op == "="]
-        if term.op != "or" or len(pairs) < len(term.args) or any(has_field(pair[1]) for pair in pairs):
+        if term.op != "or" or len(pairs) < len(term.args) or not all(is_constant(pair[1]) for pair in pairs):
             return None
         one = pairs[0][0]
         if not isinstance(one, Field) or any(pair[0] != one for pair in pairs):

@@ -21,7 +21,7 @@ from sparkleene.columns import compare
 from sparkleene.columns.expressions import evaluate
 from sparkleene.columns.fields import EXACT, Place
 from sparkleene.errors import DataError
-from sparkleene.language.bound import Call, Field, Path, Term
+from sparkleene.language.bound import Path, Term
 
 NO_TEXT = Place()
 INT64 = (-(2**63), 2**63 - 1)
@@ -35,8 +35,6 @@ COMPARE: dict[str, Callable[[Any, Any], Any]] = {
     "=": operator.eq, "!=": operator.ne,
     "<": operator.lt, "<=": operator.le, ">": operator.gt, ">=": operator.ge,
 }  # fmt: skip
-FLIPPED = {"=": "=", "!=": "!=", "<": ">", "<=": ">=", ">": "<", ">=": "<="}
-NEGATED = {"=": "!=", "!=": "=", "<": ">=", "<=": ">", ">": "<=", ">=": "<"}
 PLAIN: dict[str, Callable[..., Any]] = {
     "neg": operator.neg, "+": operator.add, "-": operator.sub, "*": operator.mul,
     "/": F.try_divide, "%": F.try_mod,
@@ -73,11 +71,6 @@ def known(type: T.DataType) -> bool:
     if isinstance(type, T.StringType):
         return type == T.StringType()  # by bytes, not by a collation
     return isinstance(type, (*INTEGERS, *FLOATS, *TIMES, *OTHERS))
-
-
-def has_field(term: Term) -> bool:
-    """Tell whether a term reads an attribute."""
-    return isinstance(term, Field) or (isinstance(term, Call) and any(map(has_field, term.args)))
 
 
 def joined(op: Callable[[Column, Column], Column], parts: list[Column]) -> Column:

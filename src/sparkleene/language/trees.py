@@ -1,0 +1,110 @@
+"""Walk over patterns and terms, and change what is in them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+
+from sparkleene.language.ast import And, Atom, Not, Or, Pattern, Repeat, Seq
+from sparkleene.language.bound import Call, Field, Term
+
+# ---- patterns
+
+
+def parts(pattern: Pattern) -> tuple[Pattern, ...]:
+    """Return the direct parts of a pattern."""
+    match pattern:
+        case Atom():
+            return ()
+        case Repeat() | Not():
+            return (pattern.pattern,)
+        case Seq(items) | Or(items) | And(items):
+            return items
+
+
+def with_parts(pattern: Pattern, items: tuple[Pattern, ...]) -> Pattern:
+    """Return a pattern with other direct parts, as many as it had or, in SEQ, OR and AND, any number."""
+    match pattern:
+        case Atom():
+            return pattern
+        case Repeat() | Not():
+            return replace(pattern, pattern=items[0])
+        case Seq() | Or() | And():
+            return type(pattern)(items, span=pattern.span)
+
+
+def walk_pattern(pattern: Pattern, negated: bool = False) -> Iterator[tuple[Pattern, bool]]:
+    """Yield a pattern and all parts of it from left to right, each with whether it stands inside a NOT.
+
+    >>> [type(part).__name__ for part, negated in walk_pattern(Seq((Atom("A"), Not(Atom("C"))))) if not negated]
+    ['Seq', 'Atom', 'Not']
+    """
+    yield pattern, negated
+    for part in parts(pattern):
+        yield from walk_pattern(part, negated or isinstance(pattern, Not))
+
+
+def atoms(pattern: Pattern) -> Iterator[tuple[Atom, bool]]:
+    """Yield the atoms of a pattern from left to right, each with whether it stands inside a NOT."""
+    return ((part, negated) for part, negated in walk_pattern(pattern) if isinstance(part, Atom))
+
+
+def map_parts(pattern: Pattern, change: Callable[[Pattern], Pattern]) -> Pattern:
+    """Return a pattern with each of its direct parts changed."""
+    return with_parts(pattern, tuple(map(change, parts(pattern))))
+
+
+def map_atoms(pattern: Pattern, change: Callable[[Atom], Pattern]) -> Pattern:
+    """Return a pattern with each of its atoms changed.
+
+    >>> map_atoms(Repeat(Atom("A"), 1, None), lambda atom: Atom("B"))
+    Repeat(pattern=Atom(type='B', alias=None), low=1, high=None)
+    """
+    if isinstance(pattern, Atom):
+        return change(pattern)
+    return map_parts(pattern, lambda part: map_atoms(part, change))
+
+
+# ---- terms
+
+
+def walk_term(term: Term) -> Iterator[Term]:
+    """Yield a term and all terms in it from left to right."""
+    yield term
+    if isinstance(term, Call):
+        for arg in term.args:
+            yield from walk_term(arg)
+
+
+def fields(term: Term) -> Iterator[Field]:
+    """Yield the attributes that a term reads from left to right.
+
+    >>> [field.path for field in fields(Call("<", (Field(("price",)), Field(("open",)))))]
+    [('price',), ('open',)]
+    """
+    return (part for part in walk_term(term) if isinstance(part, Field))
+
+
+def is_constant(term: Term) -> bool:
+    """Tell whether a term reads no attribute."""
+    return not any(fields(term))
+
+
+def map_fields(term: Term, change: Callable[[Field], Term]) -> Term:
+    """Return a term with each attribute in it changed."""
+    match term:
+        case Field():
+            return change(term)
+        case Call(op, args, span):
+            return Call(op, tuple(map_fields(arg, change) for arg in args), span)
+        case _:
+            return term
+
+
+def conjuncts(term: Term) -> Iterator[Term]:
+    """Yield the conditions that a term is the conjunction of."""
+    if isinstance(term, Call) and term.op == "and":
+        for arg in term.args:
+            yield from conjuncts(arg)
+    else:
+        yield term
