@@ -13,10 +13,10 @@ from sparkleene.query import Query
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from sparkleene.sharing.cube import Step
-    from sparkleene.sharing.derive import Asked, Concepts
-    from sparkleene.sharing.hierarchy import Hierarchy
-    from sparkleene.sharing.relate import Refinement
+    from sparkleene.olap.cube import Step
+    from sparkleene.olap.derive import Asked, Concepts
+    from sparkleene.olap.hierarchy import Hierarchy
+    from sparkleene.olap.relate import Refinement
 
 
 class Cube:
@@ -47,14 +47,14 @@ class Cube:
 
     @property
     def _hierarchy(self) -> Hierarchy:
-        from sparkleene.sharing.hierarchy import Hierarchy
+        from sparkleene.olap.hierarchy import Hierarchy
 
         return self._given["hierarchy"] or Hierarchy({})
 
     @cached_property
     def edges(self) -> tuple[Refinement, ...]:
         """Which queries are finer than which, directly: `finer`, `coarser`, and by what `kind` of refinement."""
-        from sparkleene.sharing.relate import refinements
+        from sparkleene.olap.relate import refinements
 
         return refinements({name: q._tree.pattern for name, q in self.queries.items()}, self._hierarchy)
 
@@ -69,8 +69,8 @@ class Cube:
     def _make_plan(
         self, columns: tuple[str, ...] | None, present: frozenset[str] | None
     ) -> tuple[tuple[Step, ...], dict[str, Asked], Concepts]:
-        from sparkleene.sharing.cube import plan
-        from sparkleene.sharing.derive import Concepts, asked
+        from sparkleene.olap.cube import plan
+        from sparkleene.olap.derive import Concepts, asked
 
         plans = {name: q._plan_for(columns) for name, q in self.queries.items()}
         queries = {name: asked(name, p.bound, len(p.machine.states)) for name, p in plans.items()}
@@ -84,8 +84,8 @@ class Cube:
         rest is evaluated as one `sparkleene.workload`. `data` is what `Query.run` takes, except what belongs to
         Spark; `threads` defaults to all cores.
         """
-        from sparkleene.sharing.run import union
         from sparkleene.workload import Workload
+        from sparkleene.workload.run import union
 
         table, back = self._read(data)
         steps, queries, _ = self._plan_for(tuple(table.column_names), self._types(table))
@@ -138,7 +138,7 @@ class Cube:
             not from Texas: numbers do not tell which trends are also these
           Texas   cost 0.2  added up from Dallas, Austin: they divide its trends by the type of 'Texas'
         """
-        from sparkleene.sharing.cube import explain
+        from sparkleene.olap.cube import explain
 
         columns = present = None
         if data is not None:
@@ -180,7 +180,7 @@ def _apart(rows: pa.Table, queries: Mapping[str, Asked], names: Iterable[str]) -
     """Return the results of a workload query by query, each with its own columns."""
     import pyarrow.compute as pc
 
-    from sparkleene.sharing.run import QUERY
+    from sparkleene.workload.run import QUERY
 
     return {name: rows.filter(pc.equal(rows[QUERY], name)).select(_columns(queries[name])) for name in names}
 
@@ -193,7 +193,7 @@ def _columns(query: Asked) -> list[str]:
 
 def _derived(target: Asked, parts: list[tuple[pa.Table, Asked]]) -> pa.Table | None:
     """Add the results of finer queries up; None if they cannot be."""
-    from sparkleene.sharing.totals import total
+    from sparkleene.olap.totals import total
 
     names = _columns(target)
     keys = len(names) - len(target.outputs)

@@ -20,7 +20,7 @@ from sparkleene.plan.plan import Plan, plan
 if TYPE_CHECKING:
     from sparkleene.charts import Chart
     from sparkleene.columns.options import Options
-    from sparkleene.sharing.hierarchy import Hierarchy
+    from sparkleene.olap.hierarchy import Hierarchy
     from sparkleene.spark.request import Request
 
 Strategy = Literal["shuffle", "combine", "sort"]
@@ -86,7 +86,7 @@ class Query:
     def _concepts(self, given: Any) -> tuple[Hierarchy, dict[str, str]]:
         """Return a hierarchy, and the types of the pattern as conditions: a concept is all that is below it."""
         from sparkleene.language.patterns import type_spans
-        from sparkleene.sharing.hierarchy import Hierarchy, hierarchy
+        from sparkleene.olap.hierarchy import Hierarchy, hierarchy
 
         column = self._given["type"]
         if column is None or self._given["types"] is not None:
@@ -340,7 +340,7 @@ class Query:
         RETURN COUNT(*)
         PATTERN SEQ(G, A, T)
         """
-        from sparkleene.sharing.refine import roll_up
+        from sparkleene.olap.refine import roll_up
 
         known = self._hierarchy(hierarchy)
         return self._again(lambda: roll_up(self._tree, name, to, remove, known), known)
@@ -369,7 +369,7 @@ class Query:
         RETURN COUNT(*)
         PATTERN SEQ(G, NOT D, A, T)
         """
-        from sparkleene.sharing.refine import drill_down
+        from sparkleene.olap.refine import drill_down
 
         known = self._hierarchy(hierarchy)
         return self._again(lambda: drill_down(self._tree, name, to, insert, before, after, known), known)

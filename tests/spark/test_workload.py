@@ -14,10 +14,10 @@ from hypothesis import strategies as st
 from pyspark.errors import PySparkException
 from tests.conformance.strategies import SEMANTICS, Case
 from tests.conformance.test_random import same, table
-from tests.sharing.test_workload import options_of, workloads
 from tests.spark.test_batch import TABLE, plain
 from tests.spark.test_by_path import TABLE as FILES
 from tests.spark.test_by_path import write
+from tests.workload.test_workload import options_of, workloads
 
 import sparkleene as sk
 from sparkleene.columns.schema import check

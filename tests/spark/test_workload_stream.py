@@ -23,7 +23,6 @@ from pyspark.errors import StreamingQueryException
 from tests.conformance.strategies import SEMANTICS, windows
 from tests.conformance.test_random import Rows
 from tests.ongoing.test_live import TIMED, bounded
-from tests.sharing.test_workload import workloads
 from tests.spark.test_stream_conformance import (
     ONLY_NEW,
     SCHEMA,
@@ -39,6 +38,7 @@ from tests.spark.test_stream_conformance import (
 )
 from tests.spark.test_streaming import END, SIMPLE, Ended, Source, at, events, plain
 from tests.spark.test_streaming import settings as spark_settings
+from tests.workload.test_workload import workloads
 
 import sparkleene as sk
 from sparkleene.columns.schema import check

@@ -21,8 +21,8 @@ from sparkleene.errors import SparkleeneError
 from sparkleene.plan.plan import Plan
 
 if TYPE_CHECKING:
-    from sparkleene.sharing.merge import Part
-    from sparkleene.sharing.run import Source
+    from sparkleene.workload.merge import Part
+    from sparkleene.workload.run import Source
 
 
 @dataclass(frozen=True)
@@ -80,7 +80,7 @@ class Job:
         """
         from sparkleene.engine.finish import finish
         from sparkleene.engine.partial import partial
-        from sparkleene.sharing.run import written
+        from sparkleene.workload.run import written
 
         def write(plan: Plan, *given: Any) -> pa.Table:
             if self.partial:
@@ -99,7 +99,7 @@ class Job:
     def total(self, table: pa.Table) -> pa.Table:
         """Add up parts of results."""
         from sparkleene.engine.partial import total
-        from sparkleene.sharing.run import QUERY
+        from sparkleene.workload.run import QUERY
 
         if self.part is None:
             return total(self.plan, table, self.options.numbers)
@@ -231,7 +231,7 @@ def kept(plan: Plan) -> list[str]:
 
 def named(table: pa.Table, query: str) -> pa.Table:
     """Add the column of the query's name."""
-    from sparkleene.sharing.run import QUERY
+    from sparkleene.workload.run import QUERY
 
     return table.append_column(QUERY, pa.array([query] * table.num_rows, pa.string()))
 

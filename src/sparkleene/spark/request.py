@@ -21,7 +21,7 @@ from sparkleene.plan.plan import Plan
 from sparkleene.spark.types import returned, schema_to_spark
 
 if TYPE_CHECKING:
-    from sparkleene.sharing.merge import Part
+    from sparkleene.workload.merge import Part
 
 OWN = "sparkleene "
 """What the names of columns begin with that are no user's."""

@@ -12,9 +12,9 @@ from pyspark.sql import functions as F
 from sparkleene.engine.lower import Lowered
 from sparkleene.engine.partial import SUMS, adds_up
 from sparkleene.plan.plan import Plan
-from sparkleene.sharing.run import united
 from sparkleene.spark import tasks
 from sparkleene.spark.request import Request, col
+from sparkleene.workload.run import united
 
 
 def schema_of(requests: Sequence[Request], check: Callable[[Request], pa.Schema]) -> pa.Schema:

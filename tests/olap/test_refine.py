@@ -22,8 +22,8 @@ from sparkleene.language import parse, parse_expression, to_text
 from sparkleene.language.bind import bind
 from sparkleene.language.bound import Label
 from sparkleene.language.trees import atoms
+from sparkleene.olap.hierarchy import Hierarchy
 from sparkleene.reference import evaluate
-from sparkleene.sharing.hierarchy import Hierarchy
 
 CITIES = {"Dallas": "Texas", "Austin": "Texas", "Texas": "USA", "Tulsa": "Oklahoma", "Oklahoma": "USA"}
 

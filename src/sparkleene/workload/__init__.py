@@ -14,9 +14,9 @@ from sparkleene.language.sources import Source, of_file
 from sparkleene.query import OutputMode, Query, Strategy, _is_spark
 
 if TYPE_CHECKING:
-    from sparkleene.sharing.merge import Joint, Part
-    from sparkleene.sharing.stats import Stats
     from sparkleene.spark.request import Request
+    from sparkleene.workload.merge import Joint, Part
+    from sparkleene.workload.stats import Stats
 
 Sharing = Literal["auto", "always", "never"]
 
@@ -40,7 +40,7 @@ class Workload:
         self.sharing = sharing
         self._choice = bytes([1]) if sharing == "always" else None  # what to decide on bursts
         if hierarchy is not None:
-            from sparkleene.sharing.hierarchy import hierarchy as known
+            from sparkleene.olap.hierarchy import hierarchy as known
 
             options["hierarchy"] = known(hierarchy)  # a file is read once
         self.queries = {
@@ -51,7 +51,7 @@ class Workload:
         self._stats: Stats | None = None
 
     def _make_parts(self, columns: tuple[str, ...] | None) -> list[Part]:
-        from sparkleene.sharing.merge import alone, parts
+        from sparkleene.workload.merge import alone, parts
 
         plans = {name: q._plan_for(columns) for name, q in self.queries.items()}
         if self.sharing == "never":
@@ -59,7 +59,7 @@ class Workload:
         return parts(plans, self.sharing == "always")
 
     def _make_joints(self, columns: tuple[str, ...] | None) -> list[Joint]:
-        from sparkleene.sharing.merge import joints
+        from sparkleene.workload.merge import joints
 
         return [] if self.sharing == "never" else joints(self._parts_for(columns))
 
@@ -89,9 +89,9 @@ class Workload:
             raise _wrong("a strategy is for Spark", "leave it out, or pass a DataFrame of Spark")
         from sparkleene.columns.tables import opened, read, schema_names
         from sparkleene.interrupts import held
-        from sparkleene.sharing.run import results, union
-        from sparkleene.sharing.stats import stats
         from sparkleene.threads import threads_of
+        from sparkleene.workload.run import results, union
+        from sparkleene.workload.stats import stats
 
         data = opened(data)
         names = schema_names(data)
@@ -145,7 +145,7 @@ class Workload:
           snapshots   T: 3 copies of 1 state; a burst of 8 rows costs ... of them, and is shared from ... rows on
           snapshots   E: 3 copies of 1 state; a burst of 8 rows costs ... of them, and is shared from ... rows on
         """
-        from sparkleene.sharing.explain import explain
+        from sparkleene.workload.explain import explain
 
         some = next(iter(self.queries.values()))
         if data is None or not some._on_spark(data, engine):

@@ -12,10 +12,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
+from sparkleene.olap.arborescence import arborescence
+from sparkleene.olap.derive import Asked, Concepts, copies, cover, refusal
+from sparkleene.olap.relate import Refinement
 from sparkleene.plan.text import count, table
-from sparkleene.sharing.arborescence import arborescence
-from sparkleene.sharing.derive import Asked, Concepts, copies, cover, refusal
-from sparkleene.sharing.relate import Refinement
 
 ADDING = 0.1
 """What it costs to add up a result, where a state of an evaluated query costs 1: results are fewer than events."""

@@ -22,12 +22,12 @@ from sparkleene.language import parse, parse_expression, to_text
 from sparkleene.language.ast import Aggregate
 from sparkleene.language.bind import bind
 from sparkleene.language.build import part
+from sparkleene.olap.arborescence import arborescence
+from sparkleene.olap.derive import asked, undivided
+from sparkleene.olap.hierarchy import Hierarchy
+from sparkleene.olap.relate import kind as finer
+from sparkleene.olap.totals import total
 from sparkleene.reference import evaluate
-from sparkleene.sharing.arborescence import arborescence
-from sparkleene.sharing.derive import asked, undivided
-from sparkleene.sharing.hierarchy import Hierarchy
-from sparkleene.sharing.relate import kind as finer
-from sparkleene.sharing.totals import total
 
 TREE = Hierarchy({"A": "E", "B": "E", "C": "F", "E": "F", "D": "G"})
 

@@ -16,7 +16,7 @@ from sparkleene.engine.graphlets import Sharing
 from sparkleene.engine.panes import together
 from sparkleene.engine.run import Evaluated, evaluate
 from sparkleene.errors import DataError, Diagnostic, SparkleeneError
-from sparkleene.sharing.merge import Joint, Part
+from sparkleene.workload.merge import Joint, Part
 
 QUERY = "query"
 """The column that says which query a row is of."""

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from sparkleene.language.ast import And, Atom, Not, Or, Pattern, Repeat, Seq
-from sparkleene.sharing.hierarchy import Hierarchy
+from sparkleene.olap.hierarchy import Hierarchy
 
 Kind = Literal["concept", "pattern", "concept, pattern"]
 

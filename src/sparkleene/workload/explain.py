@@ -8,7 +8,7 @@ from sparkleene.engine.graphlets import EXPECTED, expected, pays_from
 from sparkleene.language.ast import And
 from sparkleene.plan.plan import Plan
 from sparkleene.plan.text import count
-from sparkleene.sharing.merge import Part, joints
+from sparkleene.workload.merge import Part, joints
 
 MOST = 12  # names in a line
 

@@ -23,8 +23,8 @@ from sparkleene.language.ast import Atom, Not, Pattern, Seq
 from sparkleene.language.bound import Bound, Key, Output, Window
 from sparkleene.language.names import listing
 from sparkleene.language.trees import atoms, map_atoms
+from sparkleene.olap.hierarchy import Hierarchy
 from sparkleene.plan.text import attribute, names
-from sparkleene.sharing.hierarchy import Hierarchy
 
 ADDITIVE = ("count", "sum", "min", "max")
 

@@ -12,6 +12,7 @@ import pyarrow as pa
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.workload.benefit import Burst, Cost, Snapshots, choose, plan_cost
 
 import sparkleene as sk
 from sparkleene.columns.options import Options
@@ -19,7 +20,6 @@ from sparkleene.engine import graphlets as engine_graphlets
 from sparkleene.engine.compile import Compiled
 from sparkleene.engine.run import prepare
 from sparkleene.kernels.graphlets import BURST, CLOSED, PRODUCT, STEP, pays, play
-from sparkleene.sharing.benefit import Burst, Cost, Snapshots, choose, plan_cost
 from sparkleene.workload import Sharing, Workload, workload
 
 SHARING: tuple[Sharing, ...] = ("always", "never", "auto")

@@ -10,8 +10,8 @@ import pytest
 import sparkleene as sk
 from sparkleene.plan.kin import Copy, Template
 from sparkleene.plan.plan import Plan
-from sparkleene.sharing.merge import Part
 from sparkleene.workload import Sharing, Workload, workload
+from sparkleene.workload.merge import Part
 
 SHARING: tuple[Sharing, ...] = ("always", "never", "auto")
 

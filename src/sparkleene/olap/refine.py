@@ -14,8 +14,8 @@ from sparkleene.language import ast
 from sparkleene.language.build import Part, part
 from sparkleene.language.names import listing
 from sparkleene.language.trees import atoms, map_atoms, map_parts, parts, with_parts
-from sparkleene.sharing.hierarchy import Hierarchy
-from sparkleene.sharing.reword import Names, meant, reworded, wrong
+from sparkleene.olap.hierarchy import Hierarchy
+from sparkleene.olap.reword import Names, meant, reworded, wrong
 
 
 def roll_up(

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from sparkleene.engine.graphlets import Sharing
-from sparkleene.sharing.merge import Part
+from sparkleene.workload.merge import Part
 
 
 @dataclass(frozen=True)

@@ -1,1 +1,0 @@
-"""Many queries over the same events: which are evaluated together, and how."""
