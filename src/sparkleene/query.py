@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from sparkleene.errors import DataError, Diagnostic, QueryError, suggest_column
 from sparkleene.language import ast, parse, parse_expression, to_text
 from sparkleene.language.bind import bind
-from sparkleene.language.build import Builder, Part
+from sparkleene.language.build import Builder, PatternPart
 from sparkleene.plan.plan import Plan, plan
 
 if TYPE_CHECKING:
@@ -350,7 +350,7 @@ class Query:
         name: str | None = None,
         to: str | None = None,
         *,
-        insert: Part | None = None,
+        insert: PatternPart | None = None,
         before: str | None = None,
         after: str | None = None,
         hierarchy: Mapping[str, str] | str | os.PathLike[str] | None = None,
@@ -464,7 +464,7 @@ class QueryBuilder(Builder):
         return query(self.text, **options)
 
 
-def pattern(first: Part, *more: Part) -> QueryBuilder:
+def pattern(first: PatternPart, *more: PatternPart) -> QueryBuilder:
     """Return a query over the trends of a pattern, to be told more, for those who prefer Python to text.
 
     Parts are text, or what `seq`, `plus`, `star`, `optional`, `times`, `either`, `both` and `no` return; several

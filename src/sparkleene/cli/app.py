@@ -36,7 +36,7 @@ from sparkleene.cli.progress import note, working
 from sparkleene.cli.results import by_window, charts, hint, key_names, nothing, summary
 from sparkleene.columns.files import Files
 from sparkleene.errors import SparkleeneError
-from sparkleene.language.sources import Source
+from sparkleene.language.query_files import Source
 from sparkleene.workload import Workload
 
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from sparkleene.cli.failures import wrong
 from sparkleene.columns.files import Files, files
-from sparkleene.language.sources import Source, separate
+from sparkleene.language.query_files import Source, split_queries
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -22,7 +22,7 @@ def read_queries(given: str) -> list[Source]:
     >>> read_queries("RETURN COUNT(*) PATTERN A+")
     [Source(text='RETURN COUNT(*) PATTERN A+', filename='query')]
     """
-    return separate(*_read(given))
+    return split_queries(*_read(given))
 
 
 def _read(given: str) -> tuple[str, str]:

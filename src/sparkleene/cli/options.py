@@ -12,7 +12,7 @@ import typer
 
 from sparkleene.cli import inputs, show
 from sparkleene.cli.failures import wrong
-from sparkleene.language.sources import Source, named
+from sparkleene.language.query_files import Source, name_queries
 from sparkleene.query import Query, TimeUnit
 from sparkleene.workload import Sharing, Workload
 
@@ -82,7 +82,7 @@ class Ask:
     def of(self, sources: Sequence[Source], sharing: Sharing | None = None) -> Asked:
         """Compile a query, or several as a workload."""
         if len(sources) > 1:
-            return Workload(named(sources), sharing or "auto", **self.options)
+            return Workload(name_queries(sources), sharing or "auto", **self.options)
         if sharing is not None:
             raise wrong("--sharing is for several queries", "leave it out, or add --query QUERY")
         return self._query(*sources)

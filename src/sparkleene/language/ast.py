@@ -215,6 +215,19 @@ class Item(Node):
 
 
 Unit = Literal["milliseconds", "seconds", "minutes", "hours", "days", "events"]
+MILLISECONDS: dict[Unit, int] = {
+    "days": 86_400_000,
+    "hours": 3_600_000,
+    "minutes": 60_000,
+    "seconds": 1_000,
+    "milliseconds": 1,
+}
+"""What the units of time are, from the largest on."""
+
+
+def largest_unit(milliseconds: Fraction) -> Unit:
+    """Return the largest unit of time that a length is a multiple of."""
+    return next((unit for unit, size in MILLISECONDS.items() if milliseconds % size == 0), "milliseconds")
 
 
 @dataclass(frozen=True, slots=True)

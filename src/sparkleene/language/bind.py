@@ -8,22 +8,14 @@ from typing import Literal
 
 from sparkleene.errors import DataError, QueryError, suggest
 from sparkleene.language import ast
+from sparkleene.language.bind_returns import Group, bind_key, bind_returns, merge_keys, widest_key
+from sparkleene.language.bind_where import bind_conditions
 from sparkleene.language.bound import Bound, Literal_, Term, Window
 from sparkleene.language.names import Errors, Scope, listing
 from sparkleene.language.patterns import check_shape, find_labels, neighbours, type_spans
-from sparkleene.language.predicates import bind_conditions
-from sparkleene.language.results import Group, bind_key, bind_returns, merge_keys, wider
-from sparkleene.language.terms import check_condition, close, lower
+from sparkleene.language.terms import assign_sides, check_condition, make_term
 
 Types = tuple[tuple[str, Term], ...]
-
-MILLISECONDS = {
-    "milliseconds": 1,
-    "seconds": 1_000,
-    "minutes": 60_000,
-    "hours": 3_600_000,
-    "days": 86_400_000,
-}
 
 
 def bind(
@@ -75,7 +67,7 @@ def bind(
         local=where.local,
         adjacent=where.adjacent,
         keys=keys,
-        group=tuple(keys.index(wider(group.key, keys)) for group in groups),
+        group=tuple(keys.index(widest_key(group.key, keys)) for group in groups),
         group_names=returns.group_names,
         outputs=returns.outputs,
         window=window,
@@ -102,8 +94,13 @@ def _window(within: ast.Within | None, errors: Errors) -> Window | None:
             notes=("a number without a unit is in the unit of the time column",),
             help="give both a unit of time, both EVENTS, or neither a unit",
         )
-    size, *slide = (length.value * Fraction(MILLISECONDS.get(length.unit or "", 1)) for length in lengths)
+    size, *slide = (_in_its_unit(length) for length in lengths)
     return Window(size, slide[0] if slide else None, units[0], within.span)
+
+
+def _in_its_unit(length: ast.Duration) -> Fraction:
+    """Return a length in milliseconds, in events, or in the unit of the time column."""
+    return length.value * (1 if length.unit is None else ast.MILLISECONDS.get(length.unit, 1))
 
 
 def _unit(length: ast.Duration) -> Literal["time", "milliseconds", "events"]:
@@ -148,6 +145,6 @@ def _definition(name: str, condition: ast.Expr, scope: Scope) -> Term:
     """Return the condition that defines a type; its names are columns."""
     errors = Errors(scope.errors.found, f" (in the definition of event type '{name}')")
     columns = Scope((), scope.columns, errors)
-    term = lower(condition, columns)
+    term = make_term(condition, columns)
     check_condition(term, columns)
-    return close(term)
+    return assign_sides(term)

@@ -16,30 +16,30 @@ from typing import Any, Self, TypeVar
 from sparkleene.errors import Diagnostic, QueryError
 from sparkleene.language import ast
 from sparkleene.language.cursor import MAX_DEPTH, Failure
-from sparkleene.language.parser import MAX_REPEAT, _joined, _Parser, _run, _too_deep, parse
+from sparkleene.language.parse_patterns import MAX_REPEAT, join_patterns
+from sparkleene.language.parser import Parser, apply_rule, find_too_deep, parse
 from sparkleene.language.printer import to_text
 
 T = TypeVar("T")
-Part = ast.Pattern | str
+PatternPart = ast.Pattern | str
 Length = str | timedelta | int
 
 _COUNT = ast.Item(ast.Aggregate("count", None))
-_UNITS: dict[ast.Unit, int] = {"days": 86_400_000, "hours": 3_600_000, "minutes": 60_000, "seconds": 1_000}
 
 
 # ---- patterns
 
 
-def seq(*parts: Part) -> ast.Pattern:
+def seq(*parts: PatternPart) -> ast.Pattern:
     """Return SEQ: the parts one after the other.
 
     >>> seq("Pickup P", plus("Trip T"), "Dropoff D") == part("SEQ(Pickup P, Trip T+, Dropoff D)")
     True
     """
-    return ast.Seq(_parts("seq", parts))
+    return ast.Seq(_read_parts("seq", parts))
 
 
-def plus(inner: Part) -> ast.Pattern:
+def plus(inner: PatternPart) -> ast.Pattern:
     """Return `P+`: one or more.
 
     >>> plus("Stock S")
@@ -48,7 +48,7 @@ def plus(inner: Part) -> ast.Pattern:
     return ast.Repeat(part(inner), 1, None)
 
 
-def star(inner: Part) -> ast.Pattern:
+def star(inner: PatternPart) -> ast.Pattern:
     """Return `P*`: any number.
 
     >>> star("A") == part("A*"), optional("A") == part("A?")
@@ -57,12 +57,12 @@ def star(inner: Part) -> ast.Pattern:
     return ast.Repeat(part(inner), 0, None)
 
 
-def optional(inner: Part) -> ast.Pattern:
+def optional(inner: PatternPart) -> ast.Pattern:
     """Return `P?`: at most one."""
     return ast.Repeat(part(inner), 0, 1)
 
 
-def times(inner: Part, low: int, high: int | EllipsisType | None = None) -> ast.Pattern:
+def times(inner: PatternPart, low: int, high: int | EllipsisType | None = None) -> ast.Pattern:
     """Return `P{low}`, with `high` `P{low,high}`, with `...` for it `P{low,}`.
 
     >>> times("A", 3) == part("A{3}"), times("A", 2, 5) == part("A{2,5}"), times("A", 2, ...) == part("A{2,}")
@@ -72,36 +72,36 @@ def times(inner: Part, low: int, high: int | EllipsisType | None = None) -> ast.
     for bound in (low,) if isinstance(most, EllipsisType) else (low, most):
         if not isinstance(bound, int) or isinstance(bound, bool) or bound < 0:
             help = "give whole numbers, or ... for no upper bound"
-            raise _wrong("bad-repetition", f"a number of repetitions is {bound!r}", help)
+            raise _error("bad-repetition", f"a number of repetitions is {bound!r}", help)
         if bound > MAX_REPEAT:
-            raise _wrong("repetition-too-large", f"a pattern repeats at most {MAX_REPEAT:,} times")
+            raise _error("repetition-too-large", f"a pattern repeats at most {MAX_REPEAT:,} times")
     if isinstance(most, EllipsisType):
         return ast.Repeat(part(inner), low, None)
     if most < max(low, 1):
         lost = "the upper bound is below the lower bound" if low > most else "it allows no event at all"
-        raise _wrong("bad-repetition", f"repetition cannot match: {lost}")
+        raise _error("bad-repetition", f"repetition cannot match: {lost}")
     return ast.Repeat(part(inner), low, most)
 
 
-def either(*parts: Part) -> ast.Pattern:
+def either(*parts: PatternPart) -> ast.Pattern:
     """Return `P OR Q ...`.
 
     >>> plus(either("A", seq("B", "C"))) == part("(A OR SEQ(B, C))+")
     True
     """
-    return _joined("OR", list(_parts("either", parts)))
+    return join_patterns("OR", list(_read_parts("either", parts)))
 
 
-def both(left: Part, right: Part) -> ast.Pattern:
+def both(left: PatternPart, right: PatternPart) -> ast.Pattern:
     """Return `P AND Q`: pairs of a trend of one and a trend of the other.
 
     >>> both("A+", "B+") == part("A+ AND B+")
     True
     """
-    return _joined("AND", [part(left), part(right)])
+    return join_patterns("AND", [part(left), part(right)])
 
 
-def no(inner: Part) -> ast.Pattern:
+def no(inner: PatternPart) -> ast.Pattern:
     """Return `NOT P`, for a place in `seq`.
 
     >>> seq("A", no("C"), "B") == part("SEQ(A, NOT C, B)")
@@ -110,24 +110,24 @@ def no(inner: Part) -> ast.Pattern:
     return ast.Not(part(inner))
 
 
-def part(given: Part) -> ast.Pattern:
+def part(given: PatternPart) -> ast.Pattern:
     """Return the pattern that is given, or given as text.
 
     >>> part("Pickup p")
     Atom(type='Pickup', alias='p')
     """
     if isinstance(given, str):
-        return _read(given, "PATTERN", _Parser.pattern, "write SEQ(A, B) for A followed by B")
+        return _read(given, "PATTERN", Parser.pattern, "write SEQ(A, B) for A followed by B")
     if not isinstance(given, ast.Pattern):
         help = "give text such as 'Trip T+', or what seq, plus, either and the like return"
-        raise _wrong("bad-option", f"a part of the pattern is {_shown(given)}", help)
+        raise _error("bad-option", f"a part of the pattern is {_show(given)}", help)
     return given
 
 
 # ---- queries
 
 
-def pattern(first: Part, *more: Part) -> Builder:
+def pattern(first: PatternPart, *more: PatternPart) -> Builder:
     """Return a query that counts the trends of a pattern, to be told more; several parts are a SEQ.
 
     >>> pattern("Pickup P", "Trip T+", "Dropoff D").where("[driver]").within("30 minutes")
@@ -149,11 +149,11 @@ class Builder:
     built: ast.Query
 
     @classmethod
-    def of(cls, first: Part, *more: Part) -> Self:
+    def of(cls, first: PatternPart, *more: PatternPart) -> Self:
         """Return the query that counts the trends of a pattern."""
         built = ast.Query(seq(first, *more) if more else part(first), (_COUNT,))
-        if _too_deep(built):  # the parser would say so too, but the printer has to come back from it first
-            raise _wrong("nesting-too-deep", f"nested more than {MAX_DEPTH} levels deep")
+        if find_too_deep(built):  # before the printer descends into it; the parser would say so too
+            raise _error("nesting-too-deep", f"nested more than {MAX_DEPTH} levels deep")
         return cls(built)
 
     @property
@@ -177,10 +177,10 @@ class Builder:
         RETURN COUNT(*), AVG(T.speed) AS speed
         PATTERN Trip T+
         """
-        found = _all("RETURN", items, lambda parser: parser.listed(parser.return_item))
+        found = _read_each("RETURN", items, lambda parser: parser.comma_separated(parser.return_item))
         if not found:
-            raise _wrong("no-aggregate", "returns() lists no aggregate", "give one, such as 'COUNT(*)'")
-        return self._with(returns=found)
+            raise _error("no-aggregate", "returns() lists no aggregate", "give one, such as 'COUNT(*)'")
+        return self._change(returns=found)
 
     def semantics(self, name: str) -> Self:
         """Say which events a trend may skip.
@@ -188,7 +188,7 @@ class Builder:
         >>> pattern("A+").semantics("next").tree.semantics
         'skip-till-next-match'
         """
-        return self._with(semantics=_read(name, "SEMANTICS", _Parser.semantics))
+        return self._change(semantics=_read(name, "SEMANTICS", Parser.semantics))
 
     def where(self, *conditions: str) -> Self:
         """Add conditions, all of which must hold.
@@ -199,7 +199,7 @@ class Builder:
         WHERE [company] AND S.price > NEXT(S).price
         """
         help = "join conditions with AND or OR, or give them one by one"
-        return self._with(where=self.built.where + _all("WHERE", conditions, _Parser.where, help))
+        return self._change(where=self.built.where + _read_each("WHERE", conditions, Parser.where, help))
 
     def group_by(self, *attributes: str) -> Self:
         """Say what to group by.
@@ -207,8 +207,10 @@ class Builder:
         >>> pattern("Stock S+").group_by("sector").tree.group
         (Ref(parts=('sector',), next=False),)
         """
-        found = _all("GROUP-BY", attributes, lambda parser: parser.listed(lambda: parser.path(hyphens=True)))
-        return self._with(group=found)
+        found = _read_each(
+            "GROUP-BY", attributes, lambda parser: parser.comma_separated(lambda: parser.path(hyphens=True))
+        )
+        return self._change(group=found)
 
     def within(self, size: Length, slide: Length | None = None) -> Self:
         """Say how long windows are, and how far apart they begin.
@@ -222,8 +224,8 @@ class Builder:
         """
         window = ast.Within(_duration(size, "WITHIN"), None if slide is None else _duration(slide, "SLIDE"))
         if window.slide is not None and (window.size.unit == "events") != (window.slide.unit == "events"):
-            raise _wrong("mixed-units", "size and slide must both count events, or both measure time")
-        return self._with(within=window)
+            raise _error("mixed-units", "size and slide must both count events, or both measure time")
+        return self._change(within=window)
 
     def named(self, name: str) -> Self:
         """Name the query.
@@ -233,46 +235,46 @@ class Builder:
         PATTERN A+
         """
         if not isinstance(name, str) or "\n" in name:
-            raise _wrong("bad-option", f"the name is {_shown(name)}", "give text on one line")
+            raise _error("bad-option", f"the name is {_show(name)}", "give text on one line")
         if not name:
-            raise _wrong("empty-name", "the name is empty", "leave it out, or give one")
-        return self._with(name=name)
+            raise _error("empty-name", "the name is empty", "leave it out, or give one")
+        return self._change(name=name)
 
-    def _with(self, **changes: Any) -> Self:
+    def _change(self, **changes: Any) -> Self:
         return replace(self, built=replace(self.built, **changes))
 
 
 # ---- reading what is given
 
 
-def _parts(function: str, given: tuple[Part, ...]) -> tuple[ast.Pattern, ...]:
+def _read_parts(function: str, given: tuple[PatternPart, ...]) -> tuple[ast.Pattern, ...]:
     """Return the operands of a function that takes one or more."""
     if not given:
-        raise _wrong("empty-pattern", f"{function}() has no parts", f"give some: {function}('A', 'B')")
+        raise _error("empty-pattern", f"{function}() has no parts", f"give some: {function}('A', 'B')")
     return tuple(map(part, given))
 
 
-def _all(
-    clause: str, given: tuple[str, ...], rule: Callable[[_Parser], tuple[T, ...]], help: str | None = None
+def _read_each(
+    clause: str, given: tuple[str, ...], rule: Callable[[Parser], tuple[T, ...]], help: str | None = None
 ) -> tuple[T, ...]:
     """Read each text by a rule and put what is found in a row."""
     help = help or "separate them with commas, or give them one by one"
     return tuple(found for text in given for found in _read(text, clause, rule, help))
 
 
-def _read(text: str, clause: str, rule: Callable[[_Parser], T], help: str | None = None) -> T:
+def _read(text: str, clause: str, rule: Callable[[Parser], T], help: str | None = None) -> T:
     """Read a whole text by a rule of the parser, and name the clause in what goes wrong."""
     if not isinstance(text, str):
-        raise _wrong("bad-option", f"{clause} is given {_shown(text)}", "give text")
+        raise _error("bad-option", f"{clause} is given {_show(text)}", "give text")
 
-    def whole(parser: _Parser) -> T | None:
+    def whole(parser: Parser) -> T | None:
         try:
             found = rule(parser)
             return found if parser.token.kind == "end" else parser.unexpected(f"the end of {clause}", help)
         except Failure:
             return None
 
-    return _run(text, clause, whole)
+    return apply_rule(text, clause, whole)
 
 
 def _duration(given: Length, clause: str) -> ast.Duration:
@@ -280,25 +282,21 @@ def _duration(given: Length, clause: str) -> ast.Duration:
     if isinstance(given, timedelta):
         value = Fraction(given // timedelta(microseconds=1), 1000)
         if value <= 0:
-            raise _wrong("bad-duration", f"a duration must be more than 0, and {clause} is {given}")
-        for unit, size in _UNITS.items():
-            if value % size == 0:
-                return ast.Duration(value / size, unit)
-        return ast.Duration(value, "milliseconds")
-    if isinstance(given, int) and not isinstance(given, bool):
-        return _read(str(given), clause, _Parser.duration)
-    if not isinstance(given, str):
+            raise _error("bad-duration", f"a duration must be more than 0, and {clause} is {given}")
+        unit = ast.largest_unit(value)
+        return ast.Duration(value / ast.MILLISECONDS[unit], unit)
+    if not isinstance(given, str | int) or isinstance(given, bool):
         help = "give text such as '10 minutes', a timedelta, or an integer in the unit of the times"
-        raise _wrong("bad-option", f"{clause} is given {_shown(given)}", help)
-    return _read(given, clause, _Parser.duration)
+        raise _error("bad-option", f"{clause} is given {_show(given)}", help)
+    return _read(str(given), clause, Parser.duration)
 
 
-def _shown(given: object) -> str:
+def _show(given: object) -> str:
     """Return what was given, short enough for a message."""
     text = repr(given)
     return text if len(text) <= 60 else f"{text[:57]}..."
 
 
-def _wrong(code: str, message: str, help: str | None = None) -> QueryError:
+def _error(code: str, message: str, help: str | None = None) -> QueryError:
     """Return the error for something that is not in a text."""
     return QueryError(Diagnostic(code, message, help=help))

@@ -72,7 +72,7 @@ class Cursor:
         if self.depth > MAX_DEPTH:
             self.fail("nesting-too-deep", f"nested more than {MAX_DEPTH} levels deep", self.token.span)
 
-    def listed(self, item: Callable[[], T]) -> tuple[T, ...]:
+    def comma_separated(self, item: Callable[[], T]) -> tuple[T, ...]:
         """Parse one or more items with commas between them."""
         items = [item()]
         while self.accept(","):

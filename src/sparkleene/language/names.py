@@ -12,18 +12,18 @@ from sparkleene.language.bound import Field, Label, Literal_
 
 @dataclass(frozen=True, slots=True)
 class Errors:
-    """The diagnostics found so far; `place` says where, for text that is not the query's own."""
+    """The diagnostics found so far; `context` ends their messages where the text is not the query's own."""
 
     found: list[Diagnostic] = field(default_factory=list)
-    place: str = ""
+    context: str = ""
 
     def report(
         self, code: str, message: str, span: Span, *, notes: tuple[str, ...] = (), help: str | None = None
     ) -> None:
         """Add a diagnostic."""
-        nowhere = bool(self.place) or span == NOWHERE
+        nowhere = bool(self.context) or span == NOWHERE
         start, end = (None, None) if nowhere else (span.start, span.end)
-        self.found.append(Diagnostic(code, message + self.place, start, end, notes, help))
+        self.found.append(Diagnostic(code, message + self.context, start, end, notes, help))
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +46,7 @@ class Scope:
     errors: Errors
     source: str = ""
 
-    def stands_for(self, word: str) -> tuple[int, ...]:
+    def labels_of(self, word: str) -> tuple[int, ...]:
         """Return the labels that a word means: the one of that name, or else all of that type."""
         named = tuple(i for i, label in enumerate(self.labels) if label.name == word)
         return named or tuple(i for i, label in enumerate(self.labels) if label.type == word)
@@ -62,20 +62,20 @@ class Scope:
     def name_of(self, ref: Ref) -> Name | None:
         """Return the attribute a name means, or None after reporting why there is none."""
         first = ref.parts[0]
-        labels = self.stands_for(first) if ref.next or len(ref.parts) > 1 else ()
+        labels = self.labels_of(first) if ref.next or len(ref.parts) > 1 else ()
         if labels and len(ref.parts) == 1:
-            self.label_alone(first, ref.span)
+            self.report_label_alone(first, ref.span)
             return None
         if labels:
             name = Name(ref.parts[1:], span=ref.span, labels=labels, next=ref.next)
-            return self._existing(name, self.labels[labels[0]].type)
+            return self._check_column(name, self.labels[labels[0]].type)
         if ref.next and not self.labels:
-            self.misplaced_next("the definition of a type", ref.span)
+            self.report_misplaced_next("the definition of a type", ref.span)
             return None
         plain = not ref.next and (len(ref.parts) == 1 or not self.labels)
         if plain or (not ref.next and (self.columns is None or first in self.columns)):
-            return self._existing(Name(ref.parts, span=ref.span))
-        self.unknown_label(first, ref.span)
+            return self._check_column(Name(ref.parts, span=ref.span))
+        self.report_unknown_label(first, ref.span)
         return None
 
     def operand(self, ref: Ref, text: bool) -> Name | Literal_:
@@ -84,12 +84,12 @@ class Scope:
         bare = len(ref.parts) == 1 and not ref.next
         if bare and text and (self.columns is None or word not in self.columns):
             return Literal_(word, ref.span)
-        if bare and self.columns is not None and word not in self.columns and self.stands_for(word):
-            self.label_alone(word, ref.span)
+        if bare and self.columns is not None and word not in self.columns and self.labels_of(word):
+            self.report_label_alone(word, ref.span)
             return Literal_(None, ref.span)
         return self.name_of(ref) or Literal_(None, ref.span)
 
-    def unknown_label(self, word: str, span: Span) -> None:
+    def report_unknown_label(self, word: str, span: Span) -> None:
         """Report a name that is neither a label nor a type of the pattern."""
         known = self.words()
         self.errors.report(
@@ -100,12 +100,12 @@ class Scope:
             help=suggest(word, known),
         )
 
-    def misplaced_next(self, place: str, span: Span) -> None:
+    def report_misplaced_next(self, place: str, span: Span) -> None:
         """Report a NEXT outside the conditions of WHERE."""
         help = "it stands in conditions of WHERE"
         self.errors.report("misplaced-next", f"NEXT has no meaning in {place}", span, help=help)
 
-    def label_alone(self, word: str, span: Span) -> None:
+    def report_label_alone(self, word: str, span: Span) -> None:
         """Report a label where an attribute is needed."""
         self.errors.report(
             "label-without-attribute",
@@ -114,7 +114,7 @@ class Scope:
             help=f"write {word}.attribute",
         )
 
-    def _existing(self, name: Name, type: str | None = None) -> Name | None:
+    def _check_column(self, name: Name, type: str | None = None) -> Name | None:
         """Return the name if the table has such a column; report it if not."""
         if self.columns is None or name.path[0] in self.columns:
             return name

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable
 from difflib import get_close_matches
 from fractions import Fraction
@@ -11,15 +10,14 @@ from typing import Any, Literal, NoReturn, TypeVar, cast
 from sparkleene.errors import Diagnostic, QueryError, suggest
 from sparkleene.language import ast
 from sparkleene.language.cursor import MAX_DEPTH, Failure
-from sparkleene.language.expressions import ExpressionParser
-from sparkleene.language.operators import AND, COMPARISONS, NOT, OR
+from sparkleene.language.operators import COMPARISONS
+from sparkleene.language.parse_conditions import ConditionParser
+from sparkleene.language.parse_patterns import PatternParser
 from sparkleene.language.tokens import CLAUSES, Token
-from sparkleene.language.trees import parts
 
 T = TypeVar("T")
 
 MAX_TEXT = 1_000_000
-MAX_REPEAT = 10_000
 MAX_ERRORS = 20
 
 SEMANTICS: dict[str, ast.Semantics] = {
@@ -45,7 +43,7 @@ def parse(text: str, filename: str = "query") -> ast.Query:
     >>> parse("RETURN COUNT(*) PATTERN Stock S+").pattern
     Repeat(pattern=Atom(type='Stock', alias='S'), low=1, high=None)
     """
-    return _run(text, filename, _Parser.query)
+    return apply_rule(text, filename, Parser.query)
 
 
 def parse_expression(text: str, filename: str = "expression") -> ast.Expr:
@@ -54,17 +52,17 @@ def parse_expression(text: str, filename: str = "expression") -> ast.Expr:
     >>> parse_expression("price < open")
     Compare(operands=(Ref(parts=('price',), next=False), Ref(parts=('open',), next=False)), ops=('<',))
     """
-    return cast(ast.Expr, _run(text, filename, _Parser.lone_condition))
+    return cast(ast.Expr, apply_rule(text, filename, Parser.only_condition))
 
 
-def _run(text: str, filename: str, rule: Callable[[_Parser], T | None]) -> T:
+def apply_rule(text: str, filename: str, rule: Callable[[Parser], T | None]) -> T:
     """Apply a rule to the whole text and raise what went wrong."""
     if len(text) > MAX_TEXT:
         message = f"query has {len(text):,} characters, more than the {MAX_TEXT:,} that are read"
         raise QueryError(Diagnostic("query-too-large", message), "", filename)
-    parser = _Parser(text)
+    parser = Parser(text)
     tree = rule(parser)
-    if tree is not None and not parser.errors and (deep := _too_deep(tree)):
+    if tree is not None and not parser.errors and (deep := find_too_deep(tree)):
         parser.note("nesting-too-deep", f"nested more than {MAX_DEPTH} levels deep", deep.span)
     if tree is None or parser.errors:
         first = sorted(parser.errors, key=lambda error: error.start or 0)[:MAX_ERRORS]
@@ -72,7 +70,7 @@ def _run(text: str, filename: str, rule: Callable[[_Parser], T | None]) -> T:
     return tree
 
 
-class _Parser(ExpressionParser):
+class Parser(ConditionParser, PatternParser):
     """Parse the clauses of a query."""
 
     def __init__(self, text: str) -> None:
@@ -130,7 +128,7 @@ class _Parser(ExpressionParser):
         token = self.advance()
         keyword = token.value
         if not token.is_clause:
-            if not (meant := self.misspelt(token)):
+            if not (meant := self.guess_clause(token)):
                 named = self.place == 1 and token.is_name and self.token.is_clause
                 advice = f"write '{token.value}:' to name the query" if named else _CLAUSE_LIST
                 self.fail("unexpected-token", f"expected a clause, found {token.shown}", token.span, advice)
@@ -144,26 +142,26 @@ class _Parser(ExpressionParser):
         self.clauses.setdefault(key, None)
         self.depth = 0
         rules: dict[str, Callable[[], object]] = {
-            "RETURN": lambda: self.listed(self.return_item),
-            "AGG": lambda: self.listed(self.agg_item),
+            "RETURN": lambda: self.comma_separated(self.return_item),
+            "AGG": lambda: self.comma_separated(self.agg_item),
             "PATTERN": self.pattern,
             "SEMANTICS": self.semantics,
             "WHERE": self.where,
-            "GROUP-BY": lambda: self.listed(lambda: self.path(hyphens=True)),
+            "GROUP-BY": lambda: self.comma_separated(lambda: self.path(hyphens=True)),
             "WITHIN": self.duration,
             "SLIDE": self.duration,
         }
         value = rules[keyword]()
         self.clauses[key] = value if self.clauses[key] is None else self.clauses[key]
-        self.end_of_clause(key)
+        self.check_clause_end(key)
 
-    def end_of_clause(self, keyword: str) -> None:
+    def check_clause_end(self, keyword: str) -> None:
         """Check that the next clause or the end follows, and name the likely slip if not."""
         token = self.token
-        if token.is_clause or token.kind == "end" or self.misspelt(token):
+        if token.is_clause or token.kind == "end" or self.guess_clause(token):
             return
         before = self.tokens[self.place - 1]
-        if (meant := self.misspelt(before)) and meant not in self.clauses:
+        if (meant := self.guess_clause(before)) and meant not in self.clauses:
             self.clauses.setdefault(meant, None)
             message, advice = f"unknown clause {before.shown}", f"did you mean '{meant}'?"
             self.fail("unknown-clause", message, before.span, advice)
@@ -177,7 +175,7 @@ class _Parser(ExpressionParser):
         }
         self.unexpected(f"another clause or the end after {keyword}", advices.get(keyword))
 
-    def misspelt(self, token: Token) -> str | None:
+    def guess_clause(self, token: Token) -> str | None:
         """Return the clause keyword that a name was probably meant to be."""
         if token.kind != "name":
             return None
@@ -187,7 +185,7 @@ class _Parser(ExpressionParser):
     def skip_clause(self) -> None:
         """Skip to the next clause, or to what looks like a misspelt one."""
         while not self.token.is_clause and self.token.kind != "end":
-            if self.misspelt(self.token) and not self.following.has(".", ",", ")", *COMPARISONS):
+            if self.guess_clause(self.token) and not self.following.has(".", ",", ")", *COMPARISONS):
                 break
             self.advance()
 
@@ -234,7 +232,7 @@ class _Parser(ExpressionParser):
         if self.token.is_name:
             word = self.token.value.lower()
             known = tuple(dict.fromkeys(UNITS.values()))
-            if word not in UNITS and not suggest(word, known) and self.misspelt(self.token):
+            if word not in UNITS and not suggest(word, known) and self.guess_clause(self.token):
                 return ast.Duration(value, None, span=span)
             last = self.advance()
             span = span.to(last.span)
@@ -255,19 +253,19 @@ class _Parser(ExpressionParser):
         start = self.token
         call = start.is_name and self.following.has("(")
         value = self.aggregate() if call else self.path(True, "an aggregate or a group attribute")
-        return self.named_item(value, start)
+        return self.item_with_alias(value, start)
 
     def agg_item(self) -> ast.Item:
         """Parse an aggregate of the AGG clause, where a bare COUNT counts trends."""
         start = self.token
         if start.kind == "name" and start.value.upper() == "COUNT" and not self.following.has("("):
             self.advance()
-            return self.named_item(ast.Aggregate("count", None, span=start.span), start)
+            return self.item_with_alias(ast.Aggregate("count", None, span=start.span), start)
         if not start.is_name:
             self.unexpected("an aggregate such as COUNT or SUM(E.x)")
-        return self.named_item(self.aggregate(), start)
+        return self.item_with_alias(self.aggregate(), start)
 
-    def named_item(self, value: ast.Aggregate | ast.Ref, start: Token) -> ast.Item:
+    def item_with_alias(self, value: ast.Aggregate | ast.Ref, start: Token) -> ast.Item:
         """Parse what may follow an item: AS and its name."""
         alias = self.name("a name after AS").value if self.accept("AS") else None
         return ast.Item(value, alias, span=start.span.to(self.tokens[self.place - 1].span))
@@ -296,7 +294,7 @@ class _Parser(ExpressionParser):
             self.fail("bad-aggregate", f"{function} takes an attribute", star.span, advice)
         plain = self.following.has(")", ".")  # then it is a label
         if function == "COUNT" and self.token.text.upper() == "DISTINCT" and not plain:
-            self.distinct()
+            self.refuse_distinct()
         if not star:
             argument = "'*' or an event type" if function == "COUNT" else "an attribute such as E.x"
             ref = self.path(expected=argument)
@@ -307,7 +305,7 @@ class _Parser(ExpressionParser):
         name = cast(Literal["count", "min", "max", "sum", "avg"], function.lower())
         return ast.Aggregate(name, ref, span=token.span.to(close.span))
 
-    def distinct(self) -> NoReturn:
+    def refuse_distinct(self) -> NoReturn:
         """Fail at `DISTINCT x` in a COUNT."""
         start = self.advance()
         self.accept("(")
@@ -319,104 +317,8 @@ class _Parser(ExpressionParser):
         span = start.span.to(self.tokens[self.place - 1].span)
         self.fail("bad-aggregate", "COUNT takes '*' or an event type, not DISTINCT", span, advice)
 
-    # ---- PATTERN
 
-    def pattern(self, above: int = 0) -> ast.Pattern:
-        """Parse a pattern whose operators bind tighter than `above`."""
-        left = self.pattern_operand()
-        for level, word in ((AND, "AND"), (OR, "OR")):
-            if level > above and self.token.has(word):
-                items = [left]
-                while self.accept(word):
-                    items.append(self.pattern(level))
-                left = _joined(word, items)
-        return left
-
-    def pattern_operand(self) -> ast.Pattern:
-        """Parse an event type, a group or a prefixed pattern, with its repetitions."""
-        self.nest()
-        start = self.token
-        result: ast.Pattern
-        if self.accept("NOT"):
-            inner = self.pattern(NOT)
-            result = ast.Not(inner, span=start.span.to(inner.span))
-            self.depth -= 1
-            return result  # repetitions bind tighter and are part of `inner`
-        if start.has("SEQ") or (start.has("AND", "OR") and self.following.has("(")):
-            self.advance()
-            self.expect("(")
-            parts = self.listed(self.pattern)
-            close = self.expect(")", "',' or ')'", "separate the parts with commas")
-            span = start.span.to(close.span)
-            result = ast.Seq(parts, span=span) if start.value == "SEQ" else _joined(start.value, list(parts))
-        elif self.accept("("):
-            result = self.pattern()
-            self.expect(")", None, "write SEQ(A, B) for A followed by B" if self.token.has(",") else None)
-        else:
-            kind = self.unhyphened(self.name("a pattern"))
-            if self.token.has("("):
-                operators = ("SEQ", "NOT", "OR", "AND")
-                advice = suggest(kind.value.upper(), operators) or f"the operators are {', '.join(operators)}"
-                self.fail("unknown-operator", f"unknown pattern operator {kind.shown}", kind.span, advice)
-            alias = self.unhyphened(self.advance()) if self.token.is_name else None
-            span = kind.span.to((alias or kind).span)
-            result = ast.Atom(kind.value, alias.value if alias else None, span=span)
-        self.depth -= 1
-        while token := self.accept("+", "*", "?", "{"):
-            low, high = {"+": (1, None), "*": (0, None), "?": (0, 1)}.get(token.value) or self.bounds(token)
-            result = ast.Repeat(result, low, high, span=result.span.to(self.tokens[self.place - 1].span))
-        return result
-
-    def unhyphened(self, first: Token) -> Token:
-        """Return a name of the pattern; note and step over hyphens after it, which need backquotes."""
-        last, value = first, first.text
-        while self.token.has("-") and self.token.span.start == last.span.end:
-            piece = self.following
-            if piece.span.start != self.token.span.end or not re.fullmatch(r"\w+", piece.text):
-                break
-            self.advance()
-            last = self.advance()
-            value += f"-{last.text}"
-        if last is not first:
-            span, advice = first.span.to(last.span), f"write `{value.replace('`', '')}`"
-            self.note("unexpected-token", "a name with a hyphen needs backquotes", span, advice)
-        return first
-
-    def bounds(self, brace: Token) -> tuple[int, int | None]:
-        """Parse the rest of `{n}`, `{n,}` or `{n,m}`."""
-        low = self.bound()
-        high: int | None = low
-        if self.accept(","):
-            high = None if self.token.has("}") else self.bound()
-        span = brace.span.to(self.expect("}").span)
-        if high is not None and high < max(low, 1):
-            lost = "the upper bound is below the lower bound" if low > high else "it allows no event at all"
-            self.fail("bad-repetition", f"repetition cannot match: {lost}", span)
-        return low, high
-
-    def bound(self) -> int:
-        """Parse one bound of a repetition."""
-        token = self.token
-        if token.kind != "number":
-            self.unexpected("a number of repetitions")
-        self.advance()
-        if not token.value.isdigit():
-            self.fail("bad-repetition", "a number of repetitions must be whole", token.span)
-        if int(token.value) > MAX_REPEAT:
-            self.fail("repetition-too-large", f"a pattern repeats at most {MAX_REPEAT:,} times", token.span)
-        return int(token.value)
-
-
-def _joined(word: str, items: list[ast.Pattern]) -> ast.Pattern:
-    """Return the OR or AND of patterns, with nested ones of the same kind flattened."""
-    if len(items) == 1:
-        return items[0]
-    kind = ast.Or if word == "OR" else ast.And
-    flat = [part for item in items for part in (parts(item) if isinstance(item, kind) else (item,))]
-    return kind(tuple(flat), span=items[0].span.to(items[-1].span))
-
-
-def _too_deep(root: object) -> ast.Node | None:
+def find_too_deep(root: object) -> ast.Node | None:
     """Return a node that lies too deep in the tree for recursive functions, found without recursion."""
     stack: list[tuple[Any, int]] = [(root, 0)]
     while stack:

@@ -19,13 +19,13 @@ MAX_LABELS = 64
 def find_labels(pattern: Pattern, errors: Errors) -> tuple[Label, ...]:
     """Return the labels of a pattern in order of first appearance."""
     found: dict[str, Label] = {}
-    told: set[str] = set()
+    reported: set[str] = set()
     for atom, negated in atoms(pattern):
         label = found.setdefault(atom.label, Label(atom.label, atom.type, negated))
-        if label.name in told:
+        if label.name in reported:
             continue
         if label.type != atom.type:
-            told.add(label.name)
+            reported.add(label.name)
             errors.report(
                 "alias-two-types",
                 f"'{label.name}' labels events of type '{label.type}' and of type '{atom.type}'",
@@ -33,7 +33,7 @@ def find_labels(pattern: Pattern, errors: Errors) -> tuple[Label, ...]:
                 help="give each type an alias of its own",
             )
         elif label.negated != negated:
-            told.add(label.name)
+            reported.add(label.name)
             errors.report(
                 "label-across-negation",
                 f"'{label.name}' stands both inside a NOT and outside of it",
@@ -220,7 +220,7 @@ def shape_of(pattern: Pattern) -> Shape:
         case Seq():
             shape = _EMPTY
             for part in pattern.parts:
-                shape = _then(shape, shape_of(part))
+                shape = _concatenate(shape, shape_of(part))
             return shape
         case Or() | And():
             shapes = [shape_of(part) for part in parts(pattern)]
@@ -232,7 +232,7 @@ def shape_of(pattern: Pattern) -> Shape:
             )
 
 
-def _then(a: Shape, b: Shape) -> Shape:
+def _concatenate(a: Shape, b: Shape) -> Shape:
     """Return the shape of a followed by b."""
     return Shape(
         a.nullable and b.nullable,

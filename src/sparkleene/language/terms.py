@@ -12,7 +12,7 @@ from sparkleene.language.operators import ARITHMETIC
 from sparkleene.language.trees import fields, map_fields
 
 
-def lower(expr: ast.Expr, scope: Scope, text: bool = False) -> Term:
+def make_term(expr: ast.Expr, scope: Scope, text: bool = False) -> Term:
     """Spell out chains, IN, BETWEEN and IS NOT NULL; report names that mean nothing."""
     span = expr.span
     match expr:
@@ -21,33 +21,35 @@ def lower(expr: ast.Expr, scope: Scope, text: bool = False) -> Term:
         case ast.Const():
             return Literal_(expr.value, span)
         case ast.Negate():
-            return Call("neg", (lower(expr.operand, scope),), span)
+            return Call("neg", (make_term(expr.operand, scope),), span)
         case ast.Binary():
-            return Call(expr.op, (lower(expr.left, scope), lower(expr.right, scope)), span)
+            return Call(expr.op, (make_term(expr.left, scope), make_term(expr.right, scope)), span)
         case ast.Compare():
-            return _chain(expr, scope)
+            return _make_chain(expr, scope)
         case ast.Bool():
-            return Call(expr.op, tuple(lower(item, scope) for item in expr.items), span)
+            return Call(expr.op, tuple(make_term(item, scope) for item in expr.items), span)
         case ast.Invert():
-            return Call("not", (lower(expr.operand, scope),), span)
+            return Call("not", (make_term(expr.operand, scope),), span)
         case ast.In():
-            operand = lower(expr.operand, scope)
-            items = tuple(lower(item, scope, text=True) for item in expr.items)
+            operand = make_term(expr.operand, scope)
+            items = tuple(make_term(item, scope, text=True) for item in expr.items)
             equal = tuple(Call("=", (operand, item), span) for item in items)
-            return _perhaps_not(expr.negated, equal[0] if len(equal) == 1 else Call("or", equal, span))
+            return _negate_if(expr.negated, equal[0] if len(equal) == 1 else Call("or", equal, span))
         case ast.Between():
-            operand = lower(expr.operand, scope)
-            low = Call(">=", (operand, lower(expr.low, scope)), span)
-            high = Call("<=", (operand, lower(expr.high, scope)), span)
-            return _perhaps_not(expr.negated, Call("and", (low, high), span))
+            operand = make_term(expr.operand, scope)
+            low = Call(">=", (operand, make_term(expr.low, scope)), span)
+            high = Call("<=", (operand, make_term(expr.high, scope)), span)
+            return _negate_if(expr.negated, Call("and", (low, high), span))
         case ast.IsNull():
-            return _perhaps_not(expr.negated, Call("isnull", (lower(expr.operand, scope),), span))
+            return _negate_if(expr.negated, Call("isnull", (make_term(expr.operand, scope),), span))
 
 
-def _chain(expr: ast.Compare, scope: Scope) -> Term:
+def _make_chain(expr: ast.Compare, scope: Scope) -> Term:
     """Return `a < b < c` as `a < b and b < c`."""
     after = (None, *expr.ops)
-    operands = [lower(each, scope, op in ("=", "!=")) for each, op in zip(expr.operands, after, strict=True)]
+    operands = [
+        make_term(each, scope, op in ("=", "!=")) for each, op in zip(expr.operands, after, strict=True)
+    ]
     links = tuple(
         Call(op, pair, pair[0].span.to(pair[1].span))
         for op, pair in zip(expr.ops, pairwise(operands), strict=True)
@@ -55,7 +57,7 @@ def _chain(expr: ast.Compare, scope: Scope) -> Term:
     return links[0] if len(links) == 1 else Call("and", links, expr.span)
 
 
-def _perhaps_not(negated: bool, term: Call) -> Call:
+def _negate_if(negated: bool, term: Call) -> Call:
     """Return the term or its negation."""
     return Call("not", (term,), term.span) if negated else term
 
@@ -70,7 +72,7 @@ def map_names(term: Term, change: Callable[[Name], Field]) -> Term:
     return map_fields(term, lambda part: change(part) if isinstance(part, Name) else part)
 
 
-def close(term: Term, side: Callable[[Name], int] = lambda _: 0) -> Term:
+def assign_sides(term: Term, side: Callable[[Name], int] = lambda _: 0) -> Term:
     """Return the finished term, with each name on the side given for it."""
     return map_names(term, lambda name: Field(name.path, 1 if side(name) else 0, name.span))
 

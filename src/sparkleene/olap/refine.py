@@ -11,7 +11,7 @@ from dataclasses import replace
 
 from sparkleene.errors import suggest
 from sparkleene.language import ast
-from sparkleene.language.build import Part, part
+from sparkleene.language.build import PatternPart, part
 from sparkleene.language.names import listing
 from sparkleene.language.trees import atoms, map_atoms, map_parts, parts, with_parts
 from sparkleene.olap.hierarchy import Hierarchy
@@ -31,7 +31,7 @@ def drill_down(
     tree: ast.Query,
     name: str | None,
     to: str | None,
-    insert: Part | None,
+    insert: PatternPart | None,
     before: str | None,
     after: str | None,
     hierarchy: Hierarchy | None,

@@ -13,8 +13,6 @@ from sparkleene.language.printer import expr_to_text
 
 Unit = Literal["time", "milliseconds", "events"]
 
-_UNITS = {"days": 86_400_000, "hours": 3_600_000, "minutes": 60_000, "seconds": 1_000, "milliseconds": 1}
-
 
 def term_to_text(term: Term, before: str | None = None, after: str | None = None) -> str:
     """Print a bound term; `before` labels the only or the earlier event, `after` the one directly after it.
@@ -89,12 +87,12 @@ def length(value: Fraction, unit: Unit) -> str:
     >>> length(Fraction(600_000), "milliseconds"), length(Fraction(5, 2), "time")
     ('10 minutes', '2.5')
     """
-    word = "events"
+    word: ast.Unit = "events"
     if unit == "time":
         return number(value)
     if unit == "milliseconds":
-        word = next((word for word, size in _UNITS.items() if value % size == 0), "milliseconds")
-        value /= _UNITS[word]
+        word = ast.largest_unit(value)
+        value /= ast.MILLISECONDS[word]
     return f"{number(value)} {word[:-1] if value == 1 else word}"
 
 

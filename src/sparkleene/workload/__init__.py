@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal, get_args
 
 from sparkleene.errors import Diagnostic, QueryError
 from sparkleene.language import to_text
-from sparkleene.language.sources import Source, of_file
+from sparkleene.language.query_files import Source, read_query_file
 from sparkleene.query import OutputMode, Query, Strategy, _is_spark
 
 if TYPE_CHECKING:
@@ -185,7 +185,7 @@ class Workload:
 def _sources(queries: Mapping[str, str | Source] | str | os.PathLike[str]) -> dict[str, Source]:
     """Return the queries of a mapping or a file; errors show a name of the one, and the path of the other."""
     if not isinstance(queries, Mapping):
-        return of_file(queries)
+        return read_query_file(queries)
     return {name: one if isinstance(one, Source) else Source(one, name) for name, one in queries.items()}
 
 

@@ -36,7 +36,7 @@ class Returns:
 def bind_key(ref: ast.Ref, clause: str, scope: Scope) -> Key | None:
     """Return the key an attribute of `clause` makes, or None after reporting why it makes none."""
     if ref.next:
-        scope.misplaced_next(clause, ref.span)
+        scope.report_misplaced_next(clause, ref.span)
         return None
     name = scope.name_of(ref)
     if name is None:
@@ -55,10 +55,10 @@ def bind_key(ref: ast.Ref, clause: str, scope: Scope) -> Key | None:
 def merge_keys(keys: Iterable[Key]) -> tuple[Key, ...]:
     """Return the keys without repetition, and without those that a key of every row implies."""
     keys = tuple(dict.fromkeys(keys))
-    return tuple(dict.fromkeys(wider(key, keys) for key in keys))
+    return tuple(dict.fromkeys(widest_key(key, keys) for key in keys))
 
 
-def wider(key: Key, keys: Iterable[Key]) -> Key:
+def widest_key(key: Key, keys: Iterable[Key]) -> Key:
     """Return the key of every row on the same path if there is one, else the key itself."""
     every = Key(key.path, None)
     return every if every in keys else key
@@ -78,7 +78,7 @@ def bind_returns(items: Sequence[ast.Item], groups: Sequence[Group], span: ast.S
             _rename_group(item, item.value, groups, renamed, scope)
             continue
         aggregates += 1
-        output = _output(item, item.value, scope)
+        output = _bind_aggregate(item, item.value, scope)
         if output is not None:
             outputs.append(output)
             columns.append((output.name, item.span))
@@ -159,7 +159,7 @@ def _rename_group(
 # ---- aggregates
 
 
-def _output(item: ast.Item, aggregate: ast.Aggregate, scope: Scope) -> Output | None:
+def _bind_aggregate(item: ast.Item, aggregate: ast.Aggregate, scope: Scope) -> Output | None:
     """Return the aggregate bound to its labels, or None after reporting what is wrong."""
     ref = aggregate.ref
     written = () if ref is None else ref.parts
@@ -168,9 +168,9 @@ def _output(item: ast.Item, aggregate: ast.Aggregate, scope: Scope) -> Output | 
     if ref is None:
         return Output(name, aggregate.function, frozenset(), (), aggregate.log)
     if ref.next:
-        scope.misplaced_next("RETURN", ref.span)
+        scope.report_misplaced_next("RETURN", ref.span)
         return None
-    found = _counted(ref, scope) if aggregate.function == "count" else _aggregated(ref, scope)
+    found = _find_counted(ref, scope) if aggregate.function == "count" else _find_aggregated(ref, scope)
     if found is None:
         return None
     labels = scope.positive(found[0])
@@ -182,10 +182,10 @@ def _output(item: ast.Item, aggregate: ast.Aggregate, scope: Scope) -> Output | 
     return Output(name, aggregate.function, frozenset(labels), found[1], aggregate.log)
 
 
-def _counted(ref: ast.Ref, scope: Scope) -> tuple[tuple[int, ...], tuple[str, ...]] | None:
+def _find_counted(ref: ast.Ref, scope: Scope) -> tuple[tuple[int, ...], tuple[str, ...]] | None:
     """Return the labels that COUNT(E) counts."""
     word = ref.parts[0]
-    labels = scope.stands_for(word)
+    labels = scope.labels_of(word)
     if labels and len(ref.parts) == 1:
         return labels, ()
     if labels:
@@ -207,10 +207,10 @@ def _counted(ref: ast.Ref, scope: Scope) -> tuple[tuple[int, ...], tuple[str, ..
     return None
 
 
-def _aggregated(ref: ast.Ref, scope: Scope) -> tuple[tuple[int, ...], tuple[str, ...]] | None:
+def _find_aggregated(ref: ast.Ref, scope: Scope) -> tuple[tuple[int, ...], tuple[str, ...]] | None:
     """Return the labels and the attribute of SUM(E.attr) and its like; without a label all labels."""
-    if len(ref.parts) == 1 and scope.stands_for(ref.parts[0]):
-        scope.label_alone(ref.parts[0], ref.span)
+    if len(ref.parts) == 1 and scope.labels_of(ref.parts[0]):
+        scope.report_label_alone(ref.parts[0], ref.span)
         return None
     name = scope.name_of(ref)
     return None if name is None else (name.labels or tuple(range(len(scope.labels))), name.path)

@@ -10,7 +10,7 @@ from itertools import product
 from sparkleene.language import ast
 from sparkleene.language.bound import Adjacent, Call, Key, Path, Term
 from sparkleene.language.names import Name, Scope, listing
-from sparkleene.language.terms import check_condition, close, lower, map_names, names_in
+from sparkleene.language.terms import assign_sides, check_condition, make_term, map_names, names_in
 from sparkleene.language.trees import conjuncts
 
 Pairs = set[tuple[int, int]] | None
@@ -31,7 +31,9 @@ class Conditions:
 
 def bind_conditions(conditions: Iterable[ast.Expr], scope: Scope, pairs: Pairs) -> Conditions:
     """Sort conditions by the events they are over."""
-    simple = [part for item in conditions for each in _split(item) for part in _labelled(each, scope)]
+    simple = [
+        part for item in conditions for each in _conjuncts(item) for part in _bind_condition(each, scope)
+    ]
     shared = _equivalences(simple, len(scope.labels))
     local: list[dict[Term, None]] = [{} for _ in scope.labels]
     adjacent: dict[Adjacent, None] = {}
@@ -47,19 +49,19 @@ def bind_conditions(conditions: Iterable[ast.Expr], scope: Scope, pairs: Pairs) 
     return Conditions(tuple(tuple(terms) for terms in local), tuple(adjacent), keys)
 
 
-def _split(expr: ast.Expr) -> Iterator[ast.Expr]:
+def _conjuncts(expr: ast.Expr) -> Iterator[ast.Expr]:
     """Yield the conditions joined by AND."""
     if isinstance(expr, ast.Bool) and expr.op == "and":
         for item in expr.items:
-            yield from _split(item)
+            yield from _conjuncts(item)
     else:
         yield expr
 
 
-def _labelled(expr: ast.Expr, scope: Scope) -> Iterator[Term]:
+def _bind_condition(expr: ast.Expr, scope: Scope) -> Iterator[Term]:
     """Yield the simple conditions of a predicate, with every attribute at a label."""
     before = len(scope.errors.found)
-    term = lower(expr, scope)
+    term = make_term(expr, scope)
     check_condition(term, scope)
     if len(scope.errors.found) > before:
         return
@@ -79,14 +81,14 @@ def _labelled(expr: ast.Expr, scope: Scope) -> Iterator[Term]:
             "ambiguous-attribute",
             f"whose attribute is '{word}'? The condition mentions several labels",
             unlabelled[0].span,
-            help=f"write it with its label, such as {_words(mentioned[0], scope)}.{word}",
+            help=f"write it with its label, such as {_written_label(mentioned[0], scope)}.{word}",
         )
     else:
         for labels in mentioned[:1] or [(i,) for i in range(len(scope.labels))]:
-            yield from conjuncts(map_names(term, partial(_at, labels)))
+            yield from conjuncts(map_names(term, partial(_label_name, labels)))
 
 
-def _at(labels: tuple[int, ...], name: Name) -> Name:
+def _label_name(labels: tuple[int, ...], name: Name) -> Name:
     """Return the name at the labels if it was written without any."""
     return name if name.labels else replace(name, labels=labels)
 
@@ -125,17 +127,17 @@ def _classify(term: Term, scope: Scope, pairs: Pairs) -> Iterator[Adjacent | tup
     """Yield what one condition demands: of events of a label, or of neighbours."""
     roles = list(dict.fromkeys((name.labels, name.next) for name in names_in(term)))
     earlier = [role for role in roles if not role[1]]
-    if not roles or not _countable(term, roles, scope):
+    if not roles or not _check_roles(term, roles, scope):
         return
     if len(roles) == 1:
-        yield from ((label, close(term)) for label in roles[0][0])
+        yield from ((label, assign_sides(term)) for label in roles[0][0])
         return
     positive = [scope.positive(labels) for labels, _ in roles]
     if not all(positive):
         wrong = next(labels for (labels, _), kept in zip(roles, positive, strict=True) if not kept)
         scope.errors.report(
             "negated-adjacent",
-            f"'{_words(wrong, scope)}' is negated, and here compared with another event",
+            f"'{_written_label(wrong, scope)}' is negated, and here compared with another event",
             term.span,
             help="conditions on events inside a NOT mention one label each",
         )
@@ -143,7 +145,7 @@ def _classify(term: Term, scope: Scope, pairs: Pairs) -> Iterator[Adjacent | tup
     orders = [roles] if len(earlier) == 1 else [roles, roles[::-1]]
     found = list(_between(term, orders, scope, pairs))
     if not found:
-        _never(term, roles, scope, pairs or set())
+        _report_never_neighbours(term, roles, scope, pairs or set())
     yield from found
 
 
@@ -160,16 +162,16 @@ def _between(
 
         for before, after in product(scope.positive(first[0]), scope.positive(second[0])):
             if free and before == after:
-                yield before, close(term)
+                yield before, assign_sides(term)
             elif pairs is None or (before, after) in pairs:
-                yield Adjacent(before, after, close(term, side))
+                yield Adjacent(before, after, assign_sides(term, side))
 
 
-def _countable(term: Term, roles: list[Role], scope: Scope) -> bool:
+def _check_roles(term: Term, roles: list[Role], scope: Scope) -> bool:
     """Report a condition over NEXT alone, or over more than two events."""
     earlier = [labels for labels, is_next in roles if not is_next]
     if not earlier:
-        word = _words(roles[0][0], scope)
+        word = _written_label(roles[0][0], scope)
         scope.errors.report(
             "next-alone",
             f"NEXT({word}) is compared with no earlier event",
@@ -178,7 +180,7 @@ def _countable(term: Term, roles: list[Role], scope: Scope) -> bool:
         )
         return False
     if len(roles) > 2:
-        words = [(_words(labels, scope), is_next) for labels, is_next in roles]
+        words = [(_written_label(labels, scope), is_next) for labels, is_next in roles]
         written = [f"NEXT({word})" if is_next else word for word, is_next in words]
         scope.errors.report(
             "too-many-events",
@@ -190,7 +192,9 @@ def _countable(term: Term, roles: list[Role], scope: Scope) -> bool:
     return True
 
 
-def _never(term: Term, roles: list[Role], scope: Scope, pairs: set[tuple[int, int]]) -> None:
+def _report_never_neighbours(
+    term: Term, roles: list[Role], scope: Scope, pairs: set[tuple[int, int]]
+) -> None:
     """Report a condition over labels that are never neighbours."""
     names = [label.name for label in scope.labels]
     known = listing(f"{names[a]} then {names[b]}" for a, b in sorted(pairs))
@@ -198,14 +202,14 @@ def _never(term: Term, roles: list[Role], scope: Scope, pairs: set[tuple[int, in
     how = "directly followed by" if is_next else "a direct neighbour of"
     scope.errors.report(
         "never-neighbours",
-        f"'{_words(one, scope)}' is never {how} '{_words(two, scope)}' in this pattern",
+        f"'{_written_label(one, scope)}' is never {how} '{_written_label(two, scope)}' in this pattern",
         term.span,
         notes=(f"direct neighbours are: {known}",),
         help="to compare all events of a trend use an equivalence such as [attribute]",
     )
 
 
-def _words(labels: tuple[int, ...], scope: Scope) -> str:
+def _written_label(labels: tuple[int, ...], scope: Scope) -> str:
     """Return the name that was written for the labels: a label's, or that of their type."""
     first = scope.labels[labels[0]]
-    return first.name if scope.stands_for(first.name) == labels else first.type
+    return first.name if scope.labels_of(first.name) == labels else first.type

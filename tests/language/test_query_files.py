@@ -7,7 +7,7 @@ import pytest
 from sparkleene.errors import QueryError
 from sparkleene.language import parse
 from sparkleene.language.parser import MAX_TEXT
-from sparkleene.language.sources import Source, named, separate
+from sparkleene.language.query_files import Source, name_queries, split_queries
 
 A, B = "RETURN COUNT(*) PATTERN A+", "RETURN COUNT(*) PATTERN B+"
 
@@ -26,11 +26,11 @@ A, B = "RETURN COUNT(*) PATTERN A+", "RETURN COUNT(*) PATTERN B+"
     ],
 )
 def test_texts(text: str, names: list[str] | None) -> None:
-    found = separate(text)
+    found = split_queries(text)
     if names is None:
         assert found == [Source(text, "query")]  # one, with a mistake that the parser points at
         return
-    assert [*named(found)] == names
+    assert [*name_queries(found)] == names
     for source in found:
         start = parse(source.text).pattern.span.start
         assert place(source.text, start) == place(text, text.index(source.text[start : start + 2]))
@@ -45,11 +45,11 @@ def place(text: str, at: int) -> tuple[int, int]:
     "text", ["", " -- nothing\n", ";", f"{A};;", f"-- a\n{A}", f"a: {A};\n-- b:", "x" * (MAX_TEXT + 1)]
 )
 def test_one_query_stays_as_it_is(text: str) -> None:
-    assert separate(text, "a.q") == [Source(text, "a.q")]
+    assert split_queries(text, "a.q") == [Source(text, "a.q")]
 
 
 def test_mistakes_between_queries_are_not_lost() -> None:
-    first, second, third = separate(f"a: {A};\n§\nb: {B} /* open")
+    first, second, third = split_queries(f"a: {A};\n§\nb: {B} /* open")
     parse(first.text)
     for source, place in ((second, 2), (third, 3)):
         with pytest.raises(QueryError) as caught:
@@ -58,13 +58,13 @@ def test_mistakes_between_queries_are_not_lost() -> None:
 
 
 def test_names_are_names_only_where_a_line_begins() -> None:
-    assert len(separate(f"a: {A} b: {B}")) == 1
-    assert len(separate(f"RETURN: COUNT(*)\nPATTERN: A\nb: {B}")) == 2
+    assert len(split_queries(f"a: {A} b: {B}")) == 1
+    assert len(split_queries(f"RETURN: COUNT(*)\nPATTERN: A\nb: {B}")) == 2
 
 
 def test_a_name_is_given_once() -> None:
     with pytest.raises(QueryError) as caught:
-        named(separate(f"a: {A}\nb: {A}\na: {B}", "rules.q"))
+        name_queries(split_queries(f"a: {A}\nb: {A}\na: {B}", "rules.q"))
     assert caught.value.short() == "rules.q:3:1: error[duplicate-name]: two queries are called 'a'"
     with pytest.raises(QueryError, match="'q2'"):
-        named(separate(f"q2: {A}; {B}"))
+        name_queries(split_queries(f"q2: {A}; {B}"))

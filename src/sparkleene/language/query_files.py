@@ -27,10 +27,10 @@ class Source(NamedTuple):
     filename: str
 
 
-def separate(text: str, filename: str = "query") -> list[Source]:
+def split_queries(text: str, filename: str = "query") -> list[Source]:
     r"""Return the queries of a text, one at least.
 
-    >>> first, second = separate("a: RETURN COUNT(*) PATTERN A+\n-- and\nb: RETURN COUNT(*) PATTERN B+")
+    >>> first, second = split_queries("a: RETURN COUNT(*) PATTERN A+\n-- and\nb: RETURN COUNT(*) PATTERN B+")
     >>> second.text
     '\n\nb: RETURN COUNT(*) PATTERN B+'
     """
@@ -66,10 +66,10 @@ def _blank(text: str, end: int) -> str:
     return "\n" * text.count("\n", 0, end) + " " * (end - text.rfind("\n", 0, end) - 1)
 
 
-def named(sources: Iterable[Source]) -> dict[str, Source]:
+def name_queries(sources: Iterable[Source]) -> dict[str, Source]:
     """Return queries by their names; those without one are called by their number, q1, q2 and so on.
 
-    >>> [*named(separate("RETURN COUNT(*) PATTERN A+; long-trips: RETURN COUNT(*) PATTERN B+"))]
+    >>> [*name_queries(split_queries("RETURN COUNT(*) PATTERN A+; long-trips: RETURN COUNT(*) PATTERN B+"))]
     ['q1', 'long-trips']
     """
     found: dict[str, Source] = {}
@@ -95,7 +95,7 @@ def _name(text: str) -> Token | None:
     return cursor.name("a name", hyphens=True)
 
 
-def of_file(path: str | os.PathLike[str]) -> dict[str, Source]:
+def read_query_file(path: str | os.PathLike[str]) -> dict[str, Source]:
     """Return the queries of a file by their names."""
     try:
         text = Path(path).read_text(encoding="utf_8")
@@ -104,4 +104,4 @@ def of_file(path: str | os.PathLike[str]) -> dict[str, Source]:
         raise QueryError(Diagnostic("missing-file", message, help=help)) from None
     except UnicodeDecodeError:
         raise QueryError(Diagnostic("unreadable-file", f"the file '{path}' is not text in UTF-8")) from None
-    return named(separate(text, os.fspath(path)))
+    return name_queries(split_queries(text, os.fspath(path)))

@@ -14,13 +14,13 @@ LEVELS = {op.upper(): row.level for op, row in OPERATORS.items()}
 LEVELS |= dict.fromkeys(("IN", "BETWEEN", "IS", "NOT"), COMPARE)  # NOT here begins NOT IN and NOT BETWEEN
 
 
-class ExpressionParser(Cursor):
+class ConditionParser(Cursor):
     """Parse what stands in WHERE."""
 
-    def lone_condition(self) -> ast.Expr | None:
+    def only_condition(self) -> ast.Expr | None:
         """Parse one condition and nothing else."""
         try:
-            condition = self.condition(self.plain(self.expression()))
+            condition = self.require_condition(self.without_equivalence(self.expression()))
             return condition if self.token.kind == "end" else self.unexpected("the end of the condition")
         except Failure:
             return None
@@ -29,7 +29,9 @@ class ExpressionParser(Cursor):
         """Parse a conjunction of conditions and equivalences."""
         tree = self.expression()
         items = tree.items if isinstance(tree, ast.Bool) and tree.op == "and" else (tree,)
-        return tuple(item if isinstance(item, ast.Equivalence) else self.condition(item) for item in items)
+        return tuple(
+            item if isinstance(item, ast.Equivalence) else self.require_condition(item) for item in items
+        )
 
     def expression(self, above: int = 0) -> ast.Expr:
         """Parse an expression whose operators bind tighter than `above`."""
@@ -44,11 +46,11 @@ class ExpressionParser(Cursor):
             if level <= AND:
                 left = self.connective(left, level)
             elif level == COMPARE:
-                left, compared = self.comparison(self.plain(left)), True
+                left, compared = self.comparison(self.without_equivalence(left)), True
             else:
                 op = cast(ast.Arithmetic, self.advance().value)
-                right = self.plain(self.expression(level))
-                left = ast.Binary(op, self.plain(left), right, span=left.span.to(right.span))
+                right = self.without_equivalence(self.expression(level))
+                left = ast.Binary(op, self.without_equivalence(left), right, span=left.span.to(right.span))
         return left
 
     def connective(self, left: ast.Expr, level: int) -> ast.Expr:
@@ -58,8 +60,12 @@ class ExpressionParser(Cursor):
         items: list[ast.Expr] = []
         more: ast.Expr | None = left
         while more is not None:
-            last = more if op == "and" else self.plain(more)
-            items += last.items if isinstance(last, ast.Bool) and last.op == op else (self.condition(last),)
+            last = more if op == "and" else self.without_equivalence(more)
+            items += (
+                last.items
+                if isinstance(last, ast.Bool) and last.op == op
+                else (self.require_condition(last),)
+            )
             more = self.expression(level) if self.accept(word) else None
         return ast.Bool(op, tuple(items), span=left.span.to(items[-1].span))
 
@@ -69,7 +75,7 @@ class ExpressionParser(Cursor):
             operands, ops = [left], list[ast.Comparison]()
             while token := self.accept(*COMPARISONS):
                 ops.append(cast(ast.Comparison, token.value))
-                operands.append(self.plain(self.expression(COMPARE)))
+                operands.append(self.without_equivalence(self.expression(COMPARE)))
             return ast.Compare(tuple(operands), tuple(ops), span=left.span.to(operands[-1].span))
         if self.accept("IS"):
             negated = bool(self.accept("NOT"))
@@ -78,13 +84,13 @@ class ExpressionParser(Cursor):
         negated = bool(self.accept("NOT"))
         if self.accept("IN"):
             self.expect("(")
-            items = self.listed(lambda: self.plain(self.expression(COMPARE)))
+            items = self.comma_separated(lambda: self.without_equivalence(self.expression(COMPARE)))
             end = self.expect(")", "',' or ')'")
             return ast.In(left, items, negated, span=left.span.to(end.span))
         self.expect("BETWEEN")
-        low = self.plain(self.expression(COMPARE))
+        low = self.without_equivalence(self.expression(COMPARE))
         self.expect("AND", None, "write x BETWEEN low AND high")
-        high = self.plain(self.expression(COMPARE))
+        high = self.without_equivalence(self.expression(COMPARE))
         return ast.Between(left, low, high, negated, span=left.span.to(high.span))
 
     def operand(self, above: int) -> ast.Expr:
@@ -94,16 +100,16 @@ class ExpressionParser(Cursor):
         result: ast.Expr
         if token.has("NOT") and above <= NOT:
             self.advance()
-            inner = self.condition(self.plain(self.expression(NOT)))
+            inner = self.require_condition(self.without_equivalence(self.expression(NOT)))
             result = ast.Invert(inner, span=token.span.to(inner.span))
         elif self.accept("-"):
-            inner = self.plain(self.expression(UNARY))
+            inner = self.without_equivalence(self.expression(UNARY))
             result = ast.Negate(inner, span=token.span.to(inner.span))
         elif self.accept("("):
             result = self.expression()
             self.expect(")")
         elif self.accept("["):
-            refs = self.listed(lambda: self.path(hyphens=True))
+            refs = self.comma_separated(lambda: self.path(hyphens=True))
             end = self.expect("]", "',' or ']'")
             # an Equivalence passes as an Expr only as far as `plain` lets it
             result = cast(ast.Expr, ast.Equivalence(refs, span=token.span.to(end.span)))
@@ -153,7 +159,7 @@ class ExpressionParser(Cursor):
         path = self.path()
         return ast.Ref((label.value, *path.parts), True, span=token.span.to(path.span))
 
-    def condition(self, expr: ast.Expr) -> ast.Expr:
+    def require_condition(self, expr: ast.Expr) -> ast.Expr:
         """Return the expression if it can be true or false, else fail."""
         number = isinstance(expr, ast.Const) and not isinstance(expr.value, bool)
         if number or isinstance(expr, ast.Negate | ast.Binary):
@@ -161,7 +167,7 @@ class ExpressionParser(Cursor):
             self.fail("not-a-condition", "expected a condition, found a value", expr.span, advice)
         return expr
 
-    def plain(self, expr: ast.Expr) -> ast.Expr:
+    def without_equivalence(self, expr: ast.Expr) -> ast.Expr:
         """Return the expression if no equivalence is in it, else fail."""
         for item in expr.items if isinstance(expr, ast.Bool) else (expr,):
             if isinstance(item, ast.Equivalence):
