@@ -20,6 +20,7 @@ import sparkleene as sk
 from benchmarks import spark_batch
 from benchmarks.common import Line, best
 from sparkleene.engine.run import prepare
+from sparkleene.errors import Place
 from sparkleene.kernels import graphlets as kernel
 from sparkleene.workload import Workload, workload
 
@@ -187,7 +188,7 @@ def decision() -> float:
     data = phases(1000)["long"]
     (part,) = made._parts_for(tuple(data.column_names))
     options = next(iter(made.queries.values()))._options()
-    _, compiled, _ = prepare(part.plan, data, options, 1, "", "")
+    _, compiled, _ = prepare(part.plan, data, options, 1, Place())
     assert compiled.sharing is not None
     given = compiled.sharing.priced(np.complex128, 1, 0)
     kind = int(given.set_of[compiled.events.symbol[1]])

@@ -12,6 +12,21 @@ WIDEST = 160
 
 
 @dataclass(frozen=True, slots=True)
+class Span:
+    """Offsets into the query text, end exclusive."""
+
+    start: int
+    end: int
+
+    def to(self, other: Span) -> Span:
+        """Return the span from the start of this one to the end of the other."""
+        return Span(self.start, other.end)
+
+
+NOWHERE = Span(0, 0)
+
+
+@dataclass(frozen=True, slots=True)
 class Diagnostic:
     """What is wrong, where, and what to do about it.
 
@@ -68,6 +83,41 @@ class QueryError(SparkleeneError):
 
 class DataError(SparkleeneError):
     """The data does not fit the query: a missing column, a wrong type, a NULL time."""
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """The query text that errors point into."""
+
+    source: str = ""
+    filename: str = "query"
+
+    def error(
+        self,
+        code: str,
+        message: str,
+        span: Span = NOWHERE,
+        help: str | None = None,
+        notes: Iterable[str] = (),
+    ) -> DataError:
+        """Return an error in the data, with a caret where a place in the text is known."""
+        return DataError(_diagnostic(code, message, span, help, notes), self.source, self.filename)
+
+    def mistake(
+        self,
+        code: str,
+        message: str,
+        span: Span = NOWHERE,
+        help: str | None = None,
+        notes: Iterable[str] = (),
+    ) -> QueryError:
+        """Return an error in the query or in an argument beside it."""
+        return QueryError(_diagnostic(code, message, span, help, notes), self.source, self.filename)
+
+
+def _diagnostic(code: str, message: str, span: Span, help: str | None, notes: Iterable[str]) -> Diagnostic:
+    start, end = (None, None) if span == NOWHERE else (span.start, span.end)
+    return Diagnostic(code, message, start, end, tuple(notes), help)
 
 
 def suggest(word: str, known: Iterable[str]) -> str | None:

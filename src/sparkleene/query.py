@@ -11,7 +11,7 @@ from fractions import Fraction
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Literal
 
-from sparkleene.errors import DataError, Diagnostic, QueryError, suggest_column
+from sparkleene.errors import DataError, Diagnostic, Place, QueryError, suggest_column
 from sparkleene.language import ast, parse, parse_expression, to_text
 from sparkleene.language.bind import bind
 from sparkleene.language.build import Builder, PatternPart
@@ -182,7 +182,7 @@ class Query:
         text = [] if self._type is None else [self._type]
         table, back = read(data, self._needed(made, names), text)
         with held():
-            return back(run(made, table, self._options(), threads, self.text, self._filename))
+            return back(run(made, table, self._options(), threads, Place(self.text, self._filename)))
 
     def __call__(self, data: Any) -> Any:
         """Do what `run` does, so that `df.transform(query)` works."""
@@ -219,7 +219,13 @@ class Query:
         made = self._plan_for(tuple(names))
         needed = tuple(self._needed(made, names))
         options = replace(self._options(), numbered=False)
-        given = (self.text, self._filename, strategy, output_mode, to_text(self._tree), self._tree.name)
+        given = (
+            Place(self.text, self._filename),
+            strategy,
+            output_mode,
+            to_text(self._tree),
+            self._tree.name,
+        )
         return ask, Request(made, options, needed, *given)
 
     def trends(
@@ -255,7 +261,7 @@ class Query:
         text = [] if self._type is None else [self._type]
         table, back = read(data, self._needed(made, names), text)
         with held():
-            return back(trends(made, table, self._options(), limit, self.text, self._filename))
+            return back(trends(made, table, self._options(), limit, Place(self.text, self._filename)))
 
     def explain(
         self,

@@ -10,8 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sparkleene.columns.expressions import condition, evaluate, numeric, sides
-from sparkleene.errors import DataError
-from sparkleene.language.ast import Span
+from sparkleene.errors import DataError, Place, Span
 from sparkleene.language.bound import Call, Field, Literal_
 
 COMPARISONS = {
@@ -294,8 +293,8 @@ DAY = datetime(2024, 5, 1)
 )
 def test_types_that_do_not_compare(x, y, message):
     for ask in (
-        lambda t: evaluate(Call("<", (X, Y)), t, SOURCE, "f.q"),
-        lambda t: sides(X, Y, "<", t, SOURCE, "f.q"),
+        lambda t: evaluate(Call("<", (X, Y)), t, Place(SOURCE, "f.q")),
+        lambda t: sides(X, Y, "<", t, Place(SOURCE, "f.q")),
     ):
         with pytest.raises(DataError, match=message) as caught:
             ask(pa.table({"x": x, "y": y}))
@@ -305,7 +304,7 @@ def test_types_that_do_not_compare(x, y, message):
 def test_wrong_types_name_the_column_its_type_and_a_value():
     table = pa.table({"x": [None, "tall"], "y": [1, 2]})
     with pytest.raises(DataError) as caught:
-        evaluate(Call("+", (Y, X), Span(6, 15)), table, SOURCE, "f.q")
+        evaluate(Call("+", (Y, X), Span(6, 15)), table, Place(SOURCE, "f.q"))
     assert str(caught.value).splitlines() == [
         "error[wrong-type]: arithmetic needs numbers, but 'x' is text (string), for example 'tall'",
         " --> f.q:1:7",

@@ -13,6 +13,7 @@ import sparkleene as sk
 from sparkleene.columns.schema import check
 from sparkleene.engine.partial import partial, total
 from sparkleene.engine.run import evaluate
+from sparkleene.errors import Place
 
 
 @given(data=st.data())
@@ -22,7 +23,7 @@ def test_schema_of_random_queries(data: st.DataObject) -> None:
     query = compiled(case)
     rows = table(case)
     plan = query._plan_for(tuple(rows.column_names))
-    schema = check(plan, rows.slice(0, 0), query._options(), query.text, "query")
+    schema = check(plan, rows.slice(0, 0), query._options(), Place(query.text))
     assert schema == query.run(rows).schema
 
 
@@ -35,7 +36,7 @@ def test_partial_results_add_up(data: st.DataObject, numbers: str) -> None:
     rows = table(case)
     plan = query._plan_for(tuple(rows.column_names))
     whole = query.run(rows)
-    part = partial(plan, *evaluate(plan, rows, query._options(), 1, query.text, "query"))
+    part = partial(plan, *evaluate(plan, rows, query._options(), 1, Place(query.text)))
     assert total(plan, part, numbers).to_pylist() == whole.to_pylist()
     if not (case.numbers == "double" and "LOG" in case.text):
         twice = total(plan, pa.concat_tables([part, part]), numbers)
@@ -56,5 +57,5 @@ def test_wrong_types_are_found_without_rows() -> None:
         query = sk.query(text)
         plan = query._plan_for(tuple(empty.column_names))
         with pytest.raises(sk.SparkleeneError) as caught:
-            check(plan, empty, query._options(), text, "query")
+            check(plan, empty, query._options(), Place(text))
         assert caught.value.diagnostics[0].code == code, text

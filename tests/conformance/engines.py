@@ -13,6 +13,7 @@ import sparkleene as sk
 from sparkleene.columns.schema import check
 from sparkleene.engine.lower import lower, lowered
 from sparkleene.engine.partial import SUMS
+from sparkleene.errors import Place
 from sparkleene.ongoing.compose import combines
 from sparkleene.spark import tasks
 from sparkleene.spark.request import Request
@@ -28,21 +29,21 @@ def through_tasks(query: sk.Query, table: pa.Table) -> Rows:
     """
     plan, options = query._plan_for(tuple(table.column_names)), query._options()
     low = lower(plan, options, lambda term: True, True)
-    flat = lowered(plan, low, table, options, 1, query.text, "query")
+    flat = lowered(plan, low, table, options, 1, Place(query.text))
     if len(query.text) % 2:  # in order of time, parts of it do not overlap
         flat = flat.sort_by(low.options.time)
-    schema = check(plan, table.slice(0, 0), options, query.text, "query")
-    request = Request(plan, options, (), query.text, "query")
+    schema = check(plan, table.slice(0, 0), options, Place(query.text))
+    request = Request(plan, options, (), Place(query.text))
     job = job_of(request, low, schema)
     if not job.partial:  # so that several parts of a group can be added up here
         fields = [field for field in job.schema if field.name not in {o.name for o in plan.bound.outputs}]
         lows = [schema.field(o.name) for o in plan.bound.outputs if o.function in ("min", "max")]
         sums = pa.field(SUMS, pa.binary())
-        job = tasks.Job(low.plan, low.options, pa.schema([*fields, *lows, sums]), True, query.text, "query")
+        job = tasks.Job(low.plan, low.options, pa.schema([*fields, *lows, sums]), True, Place(query.text))
     keys = [pa.field(tasks.key_name(k), flat.schema.field(key.path[0]).type)
             for k, key in enumerate(low.plan.bound.keys) if key.labels is None]  # fmt: skip
     wider = pa.schema([*job.schema, *keys, pa.field(tasks.AGAIN, pa.bool_())])
-    composing = tasks.Job(job.plan, job.options, wider, True, query.text, "query")
+    composing = tasks.Job(job.plan, job.options, wider, True, Place(query.text))
     parts: list[pa.RecordBatch] = []
     buckets = 3 if low.plan.together else 1
     for combine in (combines(low.plan, flat.schema, low.options) is None, False):

@@ -12,6 +12,7 @@ from tests.conformance.test_random import compiled, table
 import sparkleene as sk
 from sparkleene.engine.lower import MASK, lower, lowered
 from sparkleene.engine.run import run
+from sparkleene.errors import Place
 
 
 @pytest.mark.parametrize("masks", [True, False])
@@ -24,9 +25,9 @@ def test_lowered_plans(data: st.DataObject, ready: bool, masks: bool) -> None:
     rows = table(case)
     plan, options = query._plan_for(tuple(rows.column_names)), query._options()
     low = lower(plan, options, lambda term: ready, masks)
-    flat = lowered(plan, low, rows, options, 1, query.text, "query")
+    flat = lowered(plan, low, rows, options, 1, Place(query.text))
     assert flat.column_names[: len(low.columns)] == [name for name, _ in low.columns]
-    result = run(low.plan, flat, low.options, 1, query.text)
+    result = run(low.plan, flat, low.options, 1, Place(query.text))
     assert result.to_pylist() == query.run(rows).to_pylist()
 
 
@@ -41,7 +42,7 @@ def test_columns_are_flat_and_few() -> None:
     )
     plan, options = query._plan_for(tuple(rows.column_names)), query._options()
     low = lower(plan, options, lambda term: True, True)
-    flat = lowered(plan, low, rows, options, 1, query.text, "query")
+    flat = lowered(plan, low, rows, options, 1, Place(query.text))
     assert flat.column_names == ["time", "who", "pay.fee", "pay.price * 2 - tax", MASK]
     assert run(low.plan, flat, low.options).to_pylist() == [{"count": 3.0, "max_S_pay_fee": 7}]
 
@@ -51,5 +52,5 @@ def test_names_that_meet_are_kept_apart() -> None:
     rows = pa.table({"time": [1], "type": ["S"], "a": pa.array([{"b": 1}]), "a.b": [2]})
     plan, options = query._plan_for(tuple(rows.column_names)), query._options()
     low = lower(plan, options, lambda term: True, True)
-    flat = lowered(plan, low, rows, options, 1, query.text, "query")
+    flat = lowered(plan, low, rows, options, 1, Place(query.text))
     assert run(low.plan, flat, low.options).to_pylist() == [{"deep": 1, "flat": 2}]

@@ -21,6 +21,7 @@ import sparkleene as sk
 from sparkleene.engine import execute
 from sparkleene.engine.partial import partial, total
 from sparkleene.engine.run import Evaluated
+from sparkleene.errors import Place
 from sparkleene.ongoing import carry as module
 from sparkleene.ongoing import vectors
 from sparkleene.ongoing.carry import Carry
@@ -31,7 +32,7 @@ EXAMPLES = 40
 
 def carried(q: sk.Query, schema: pa.Schema, chunk: int, threads: int = 1) -> Carry:
     plan = q._plan_for(tuple(schema.names))
-    return Carry(plan, q._options(), threads, q.text, "query", chunk)
+    return Carry(plan, q._options(), threads, Place(q.text), chunk)
 
 
 def as_sorted(carry: Carry, rows: pa.Table, by: str) -> pa.Table:

@@ -25,6 +25,7 @@ from sparkleene.engine import run
 from sparkleene.engine.finish import finish
 from sparkleene.engine.lower import lower, lowered
 from sparkleene.engine.partial import partial, total
+from sparkleene.errors import Place
 from sparkleene.ongoing import live as module
 from sparkleene.ongoing import stretches
 from sparkleene.ongoing.live import Bucket, Live
@@ -58,10 +59,10 @@ def live_of(query: sk.Query, rows: pa.Table) -> tuple[Live, pa.Table]:
     """Return a query as it runs over a stream, and the rows as it gets them."""
     plan, options = query._plan_for(tuple(rows.column_names)), query._options()
     low = lower(plan, options, lambda term: True, True)
-    flat = lowered(plan, low, rows, options, 1, query.text, "query")
+    flat = lowered(plan, low, rows, options, 1, Place(query.text))
     for k in low.plan.universal:
         flat = flat.filter(flat.column(low.plan.bound.keys[k].path[0]).is_valid())
-    return Live(low.plan, low.options, flat.schema, {"query": query.text}, 1, query.text), flat
+    return Live(low.plan, low.options, flat.schema, {"query": query.text}, 1, Place(query.text)), flat
 
 
 def streamed(query: sk.Query, rows: pa.Table, seed: int, count: int = 3) -> tuple[Rows, list[Kept]]:
@@ -175,7 +176,7 @@ def early(query: sk.Query, rows: pa.Table, seed: int) -> None:
             for row in finish(live.plan, *evaluated, not live.plan.machine.monotone).to_pylist():
                 shown[tuple(row[name] for name in names)] = row
         bucket.save()
-        wanted = run.run(live.plan, flat.slice(0, end), live.options, 1, query.text).to_pylist()
+        wanted = run.run(live.plan, flat.slice(0, end), live.options, 1, Place(query.text)).to_pylist()
         there = {key: row for key, row in shown.items() if Fraction(row["n"]) != 0}
         assert there.keys() == {tuple(row[name] for name in names) for row in wanted}
         for row in wanted:

@@ -16,9 +16,8 @@ from pyspark.sql import types as T
 
 from sparkleene.columns.columns import label_masks
 from sparkleene.columns.expressions import evaluate
-from sparkleene.columns.fields import Place
-from sparkleene.errors import DataError
-from sparkleene.language.ast import Atom, Span
+from sparkleene.errors import DataError, Place, Span
+from sparkleene.language.ast import Atom
 from sparkleene.language.bound import Bound, Call, Field, Label, Literal_
 from sparkleene.spark.sql import condition, masks, superset, value
 
@@ -312,7 +311,7 @@ def test_overflow_shows_its_place(spark):
     term = Call(">", (Call("*", (A, Literal_(4)), Span(6, 13)), Literal_(1)))
     rows = pa.table({"a": [LARGE]})
     with pytest.raises(DataError) as wanted:
-        evaluate(term, rows, source, "a.q")
+        evaluate(term, rows, Place(source, "a.q"))
     frame = spark.createDataFrame(rows)
     with pytest.raises(SparkRuntimeException) as found:
         frame.filter(condition(term, frame.schema, Place(source, "a.q"))).collect()

@@ -36,6 +36,7 @@ from tests.ongoing.test_live import KINDS, START, TIMED, bounded
 import sparkleene as sk
 from sparkleene.columns.schema import check as checked
 from sparkleene.engine.lower import lower, lowered
+from sparkleene.errors import Place
 from sparkleene.language.bind import bind
 from sparkleene.language.parser import parse
 from sparkleene.ongoing import live, stretches
@@ -252,15 +253,15 @@ def stream_of(query: sk.Query, rows: pa.Schema, buckets: int, update: bool) -> t
     low = lower(plan, options, lambda term: True, True)
 
     def flat(table: pa.Table) -> pa.Table:
-        found = lowered(plan, low, table, options, 1, query.text, "query")
+        found = lowered(plan, low, table, options, 1, Place(query.text))
         for k in low.plan.universal:
             found = found.filter(found.column(low.plan.bound.keys[k].path[0]).is_valid())
         return found
 
-    schema = checked(plan, rows.empty_table(), options, query.text, "query")
+    schema = checked(plan, rows.empty_table(), options, Place(query.text))
     group = set(low.plan.bound.group)
     together = [k for k in low.plan.together if not update or k in group]
-    request = Request(plan, options, (), query.text, "query")
+    request = Request(plan, options, (), Place(query.text))
     job = job_of(request, low, schema, parts=not set(together) <= group)
     keys = tuple(low.plan.bound.keys[k].path[0] for k in together)
     return Spread(job, flat(rows.empty_table()).schema, keys, {}, update, buckets), flat, schema

@@ -95,7 +95,7 @@ def by_definition(texts: dict[str, str], case: Case, numbers: str) -> Rows:
 def through_tasks(made: Workload, rows: pa.Table, way: str) -> Rows:
     """Run what tasks run: rows lowered and packed in parts, evaluated by bucket, added up."""
     requests = made._requests(rows.column_names)
-    schema = schema_of(requests, lambda one: check(one.plan, rows.slice(0, 0), one.options, one.source, "q"))
+    schema = schema_of(requests, lambda one: check(one.plan, rows.slice(0, 0), one.options, one.place))
     groups = families(requests, [strategy(request, rows, way) for request in requests])
     lows = [lower_together(family, lambda term: True, [True] * len(family)) for _, family in groups]
     given = [(family, some) for (_, family), some in zip(groups, lows, strict=True)]

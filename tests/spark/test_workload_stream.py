@@ -107,7 +107,7 @@ class Workers:
         self.lows = lower_together(self.requests, lambda term: masks, [masks for _ in self.requests])
         self.schema = schema_of(
             self.requests,
-            lambda one: check(one.plan, rows.empty_table(), one.options, one.source, one.filename),
+            lambda one: check(one.plan, rows.empty_table(), one.options, one.place),
         )
         flat = self.flat(rows.empty_table()).schema
         self.stream = streaming.stream_of(self.requests, self.lows, flat, self.schema)
@@ -119,7 +119,7 @@ class Workers:
         """Return rows as SQL selects them."""
         found: dict[str, Any] = {}
         for request, low in zip(self.requests, self.lows, strict=True):
-            given = (request.options, 1, request.source, request.filename)
+            given = (request.options, 1, request.place)
             part = lowered(request.plan, low, rows, *given)
             found |= dict(zip(part.column_names, part.columns, strict=True))
         return pa.table(found)

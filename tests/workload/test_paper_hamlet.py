@@ -19,6 +19,7 @@ from sparkleene.columns.options import Options
 from sparkleene.engine import graphlets as engine_graphlets
 from sparkleene.engine.compile import Compiled
 from sparkleene.engine.run import prepare
+from sparkleene.errors import Place
 from sparkleene.kernels.graphlets import BURST, CLOSED, PRODUCT, STEP, pays, play
 from sparkleene.workload import Sharing, Workload, workload
 
@@ -28,7 +29,7 @@ SHARING: tuple[Sharing, ...] = ("always", "never", "auto")
 def compiled(made: Workload, rows: pa.Table) -> Compiled:
     """Return what the kernel is given for a workload that is one part."""
     (part,) = made._parts_for(tuple(rows.column_names))
-    return prepare(part.plan, rows, Options(), 1, "", "")[1]
+    return prepare(part.plan, rows, Options(), 1, Place())[1]
 
 
 # ---- tables 3, 4 and 5: snapshots

@@ -12,8 +12,9 @@ from sparkleene.cli import show
 from sparkleene.cli.failures import wrong
 from sparkleene.cli.inputs import JSON, csv_options, events_of, frame_of
 from sparkleene.cli.options import Asked, queries_of
-from sparkleene.columns.fields import Place, missing_column
+from sparkleene.columns.fields import missing_column
 from sparkleene.columns.files import files
+from sparkleene.errors import Place
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession

@@ -15,7 +15,6 @@ from sparkleene.columns import compare
 from sparkleene.columns.expressions import condition
 from sparkleene.columns.fields import (
     EXACT,
-    Place,
     as_numpy,
     bounds,
     doubles,
@@ -29,7 +28,7 @@ from sparkleene.columns.fields import (
 )
 from sparkleene.columns.keys import codes, combine
 from sparkleene.columns.times import Time, time_column, window_units
-from sparkleene.errors import DataError
+from sparkleene.errors import DataError, Place
 from sparkleene.language.bound import Bound, Literal_, Path, Term
 from sparkleene.threads import Pool
 
@@ -65,19 +64,17 @@ def label_masks(
     bound: Bound,
     table: pa.Table,
     type_column: str | None,
-    source: str = "",
-    filename: str = "query",
+    place: Place = Place(),
     threads: int = 1,
 ) -> tuple[Masks, bool]:
     """Return for each row the bits of the labels that it can have, and whether types alone decided them.
 
     A bit is set where the row is of the label's type and satisfies all local predicates of the label.
     """
-    place = Place(source, filename)
     count = len(bound.labels)
     dtype = _mask_type(bound, place)
     if bound.types is not None:
-        masks = _defined_types(bound, table, dtype, source, filename)
+        masks = _defined_types(bound, table, dtype, place)
     elif type_column is None:
         masks = np.full(table.num_rows, (1 << count) - 1, dtype)
     else:
@@ -90,7 +87,7 @@ def label_masks(
         for term in terms:
             holds = seen.get(term)
             if holds is None:
-                holds, everywhere = _holds(term, table, masks, i, source, filename)
+                holds, everywhere = _holds(term, table, masks, i, place)
                 if everywhere:
                     seen[term] = holds
             masks &= ~((~holds).astype(dtype) << dtype.type(i))
@@ -119,7 +116,7 @@ _MASKS: tuple[tuple[int, type[np.unsignedinteger[Any]]], ...] = (
 )
 
 
-def _defined_types(bound: Bound, table: pa.Table, dtype: np.dtype[Any], source: str, filename: str) -> Masks:
+def _defined_types(bound: Bound, table: pa.Table, dtype: np.dtype[Any], place: Place) -> Masks:
     """Return the masks where types are predicates; a row may be of several types."""
     assert bound.types is not None
     masks = np.zeros(table.num_rows, dtype)
@@ -128,22 +125,20 @@ def _defined_types(bound: Bound, table: pa.Table, dtype: np.dtype[Any], source: 
         if term == Literal_(True):
             masks |= dtype.type(bits)
         elif bits:
-            masks |= condition(term, table, source, filename).astype(dtype) * dtype.type(bits)
+            masks |= condition(term, table, place).astype(dtype) * dtype.type(bits)
     return masks
 
 
-def _holds(
-    term: Term, table: pa.Table, masks: Masks, label: int, source: str, filename: str
-) -> tuple[Masks, bool]:
+def _holds(term: Term, table: pa.Table, masks: Masks, label: int, place: Place) -> tuple[Masks, bool]:
     """Return where a local predicate holds; if other rows overflow, ask only those of the label."""
     try:
-        return condition(term, table, source, filename), True
+        return condition(term, table, place), True
     except DataError as error:
         if error.diagnostics[0].code != "overflow":
             raise
     own = np.flatnonzero(masks >> masks.dtype.type(label) & masks.dtype.type(1))
     holds = np.zeros(table.num_rows, bool)
-    holds[own] = condition(term, table.take(pa.array(own)), source, filename)
+    holds[own] = condition(term, table.take(pa.array(own)), place)
     return holds, False
 
 
@@ -228,17 +223,17 @@ def _number(table: pa.Table, path: Path, place: Place, what: str) -> Any:
     return column.cast(pa.int64()) if pa.types.is_null(column.type) else column
 
 
-def sum_values(table: pa.Table, path: Path, source: str = "", filename: str = "query") -> Floats:
+def sum_values(table: pa.Table, path: Path, place: Place = Place()) -> Floats:
     """Return a column of numbers as float64, NaN for NULL.
 
     >>> sum_values(pa.table({"x": [1, None]}), ("x",))
     array([ 1., nan])
     """
-    return doubles(_number(table, path, Place(source, filename), "a sum"))
+    return doubles(_number(table, path, place, "a sum"))
 
 
 def exact_values(
-    table: pa.Table, path: Path, source: str = "", filename: str = "query"
+    table: pa.Table, path: Path, place: Place = Place()
 ) -> tuple[tuple[Integers, Fraction], ...]:
     """Return integers and scales: a value is the sum of its integers times their scales; the least int64 is NULL.
 
@@ -247,7 +242,6 @@ def exact_values(
     >>> exact_values(pa.table({"x": [0.5, 3.0, None]}), ("x",))
     ((array([                   1,                    6, -9223372036854775808]), Fraction(1, 2)),)
     """
-    place = Place(source, filename)
     column = _number(table, path, place, "a sum")
     if column.type == pa.float64():
         result = _exact_floats(doubles(column))
@@ -313,7 +307,7 @@ def _exact_decimals(column: Any) -> tuple[tuple[Integers, Fraction], ...] | None
 
 
 def low_values(
-    table: pa.Table, path: Path, maximum: bool, source: str = "", filename: str = "query"
+    table: pa.Table, path: Path, maximum: bool, place: Place = Place()
 ) -> tuple[Floats, Callable[[Floats], pa.Array]]:
     """Return float64 keys whose least is the MIN (or MAX), and the way back from keys to values; NaN is NULL.
 
@@ -321,7 +315,6 @@ def low_values(
     >>> back(np.array([keys[0], np.nan])).to_pylist()
     ['b', None]
     """
-    place = Place(source, filename)
     found = find(table, path, place)
     column = plain(found)
     word = kind(column.type)

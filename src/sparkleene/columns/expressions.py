@@ -19,8 +19,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from sparkleene.columns import compare
-from sparkleene.columns.fields import Place, doubles, find, kind, known, plain, sample, told
-from sparkleene.language.ast import Scalar, Span
+from sparkleene.columns.fields import doubles, find, kind, known, plain, sample, told
+from sparkleene.errors import Place, Span
+from sparkleene.language.ast import Scalar
 from sparkleene.language.bound import Field, Literal_, Term
 from sparkleene.language.trees import is_constant, map_fields
 
@@ -31,23 +32,23 @@ Floats = np.ndarray[Any, np.dtype[np.float64]]
 Truth = np.ndarray[Any, np.dtype[np.bool_]]
 
 
-def evaluate(term: Term, table: pa.Table, source: str = "", filename: str = "query") -> Value:
+def evaluate(term: Term, table: pa.Table, place: Place = Place()) -> Value:
     """Return the value of a term for each row, or one scalar where no attribute is in it.
 
     >>> term = Call("<", (Field(("price",)), Literal_(3)))
     >>> evaluate(term, pa.table({"price": [1, 5, None]})).to_pylist()
     [True, False, None]
     """
-    return _Evaluator(table, Place(source, filename)).value(term)
+    return _Evaluator(table, place).value(term)
 
 
-def condition(term: Term, table: pa.Table, source: str = "", filename: str = "query") -> Truth:
+def condition(term: Term, table: pa.Table, place: Place = Place()) -> Truth:
     """Return which rows satisfy a condition; NULL does not.
 
     >>> condition(Field(("ok",)), pa.table({"ok": [True, None, False]}))
     array([ True, False, False])
     """
-    evaluator = _Evaluator(table, Place(source, filename))
+    evaluator = _Evaluator(table, place)
     value = evaluator.value(term)
     evaluator.check(term, value, "boolean", "here a condition is needed")
     if isinstance(value, pa.Scalar):
@@ -60,15 +61,13 @@ def condition(term: Term, table: pa.Table, source: str = "", filename: str = "qu
     return parts[0] if len(parts) == 1 else np.concatenate([np.zeros(0, bool), *parts])
 
 
-def numeric(
-    term: Term, table: pa.Table, source: str = "", filename: str = "query", *, boolean: bool = False
-) -> Floats:
+def numeric(term: Term, table: pa.Table, place: Place = Place(), *, boolean: bool = False) -> Floats:
     """Return a number for each row as float64, NaN for NULL; with `boolean` also TRUE as 1 and FALSE as 0.
 
     >>> numeric(Field(("x",)), pa.table({"x": [1, None]}))
     array([ 1., nan])
     """
-    evaluator = _Evaluator(table, Place(source, filename))
+    evaluator = _Evaluator(table, place)
     value = evaluator.value(term)
     if not (boolean and kind(value.type) == "boolean"):
         evaluator.check(term, value, "number", "here a number is needed")
@@ -82,9 +81,7 @@ def numeric(
     return doubles(value)
 
 
-def sides(
-    left: Term, right: Term, op: str, table: pa.Table, source: str = "", filename: str = "query"
-) -> tuple[Floats, Floats]:
+def sides(left: Term, right: Term, op: str, table: pa.Table, place: Place = Place()) -> tuple[Floats, Floats]:
     """Return two arrays of float64 that compare like the two sides of a comparison, for every pair of rows.
 
     NULL is NaN, so for `!=` a NaN on either side has to be told apart. Where the sides are one expression, so
@@ -93,7 +90,7 @@ def sides(
     >>> sides(Field(("name",)), Field(("name",), 1), "<", pa.table({"name": ["b", "a", None]}))[0]
     array([ 1.,  0., nan])
     """
-    evaluator = _Evaluator(table, Place(source, filename))
+    evaluator = _Evaluator(table, place)
     one = sideless(left)
     two = sideless(right)
     first = evaluator.value(one)

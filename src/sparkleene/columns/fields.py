@@ -4,48 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from sparkleene.errors import DataError, Diagnostic, QueryError, suggest, suggest_column
-from sparkleene.language.ast import NOWHERE, Span
+from sparkleene.errors import NOWHERE, DataError, Place, Span, suggest, suggest_column
 from sparkleene.language.bound import Path
 
-Notes = Iterable[str]
 Column = Any
 """A pyarrow.ChunkedArray or pyarrow.Array; pyarrow has no type stubs."""
 
 EXACT = 2**53
 """Integers of at most this size are exact as float64."""
-
-
-@dataclass(frozen=True, slots=True)
-class Place:
-    """The query text that errors point into."""
-
-    source: str = ""
-    filename: str = "query"
-
-    def error(
-        self, code: str, message: str, span: Span = NOWHERE, help: str | None = None, notes: Notes = ()
-    ) -> DataError:
-        """Return an error in the data, with a caret where a place in the text is known."""
-        return DataError(_diagnostic(code, message, span, help, notes), self.source, self.filename)
-
-    def mistake(
-        self, code: str, message: str, span: Span = NOWHERE, help: str | None = None, notes: Notes = ()
-    ) -> QueryError:
-        """Return an error in the query or in an argument beside it."""
-        return QueryError(_diagnostic(code, message, span, help, notes), self.source, self.filename)
-
-
-def _diagnostic(code: str, message: str, span: Span, help: str | None, notes: Notes) -> Diagnostic:
-    start, end = (None, None) if span == NOWHERE else (span.start, span.end)
-    return Diagnostic(code, message, start, end, tuple(notes), help)
 
 
 def find(table: pa.Table, path: Path, place: Place, span: Span = NOWHERE) -> Column:

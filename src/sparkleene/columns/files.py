@@ -15,8 +15,7 @@ import pyarrow.csv as pc_csv
 import pyarrow.json as pc_json
 import pyarrow.parquet as pq
 
-from sparkleene.columns.fields import Place
-from sparkleene.errors import DataError, suggest
+from sparkleene.errors import DataError, Place, suggest
 
 Kind = Literal["parquet", "csv", "json"]
 

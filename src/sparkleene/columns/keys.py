@@ -11,7 +11,6 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from sparkleene.columns.fields import (
-    Place,
     as_numpy,
     bounds,
     decoded,
@@ -24,6 +23,7 @@ from sparkleene.columns.fields import (
     told,
 )
 from sparkleene.columns.memo import once
+from sparkleene.errors import Place
 from sparkleene.language.bound import Path
 
 Codes = np.ndarray[Any, Any]
@@ -32,7 +32,7 @@ BLOCK = 1 << 16
 """Rows that are scattered at once, so that numpy's 8-byte copy of the codes stays in the cache."""
 
 
-def codes(table: pa.Table, path: Path, source: str = "", filename: str = "query") -> tuple[Codes, pa.Array]:
+def codes(table: pa.Table, path: Path, place: Place = Place()) -> tuple[Codes, pa.Array]:
     """Return a code for each row, -1 for NULL and NaN, and the distinct values that the codes stand for.
 
     Every value of the result occurs in the rows.
@@ -40,11 +40,10 @@ def codes(table: pa.Table, path: Path, source: str = "", filename: str = "query"
     >>> codes(pa.table({"k": ["b", None, "a", "b"]}), ("k",))[0]
     array([ 0, -1,  1,  0], dtype=int32)
     """
-    return once(("codes", path), table, lambda: _codes(table, path, source, filename))
+    return once(("codes", path), table, lambda: _codes(table, path, place))
 
 
-def _codes(table: pa.Table, path: Path, source: str, filename: str) -> tuple[Codes, pa.Array]:
-    place = Place(source, filename)
+def _codes(table: pa.Table, path: Path, place: Place) -> tuple[Codes, pa.Array]:
     found = find(table, path, place)
     column = plain(found)
     type = owned(found.type)

@@ -19,61 +19,61 @@ from sparkleene.columns.columns import (
 from sparkleene.columns.expressions import evaluate, numeric, sides
 from sparkleene.columns.options import Options
 from sparkleene.columns.times import window_offset
+from sparkleene.errors import Place
 from sparkleene.language.bound import Field, Literal_, Term
 from sparkleene.plan.plan import Plan
 from sparkleene.plan.predicates import separate
 from sparkleene.plan.predicates import sides as sides_of
 
 
-def check(plan: Plan, table: pa.Table, options: Options, source: str, filename: str) -> pa.Schema:
+def check(plan: Plan, table: pa.Table, options: Options, place: Place) -> pa.Schema:
     """Return the schema of the result, or raise what a run over a table of these columns would.
 
     The table may be empty, or hold a few rows, so that errors can show a value.
     """
     bound = plan.bound
-    place = (source, filename)
-    time = time_column(table, options.time, options.time_unit, *place, options.numbered)
+    time = time_column(table, options.time, options.time_unit, place, options.numbered)
     fields: list[tuple[str, pa.DataType]] = []
     if bound.window is not None:
         events = bound.window.unit == "events"
-        _, _, time = window_units(bound.window, time, *place)
+        _, _, time = window_units(bound.window, time, place)
         if bound.window.slide is not None and not events:
             window_offset(options, time)
         type = pa.int64() if events else time.type
         fields += [("window_start", type), ("window_end", type)]
     if not options.masks:
-        label_masks(bound, table, options.type, *place)
+        label_masks(bound, table, options.type, place)
     if options.tiebreak is not None:
-        evaluate(Field((options.tiebreak,)), table, *place)
-    keys = [codes(table, key.path, *place)[1].type for key in bound.keys]
+        evaluate(Field((options.tiebreak,)), table, place)
+    keys = [codes(table, key.path, place)[1].type for key in bound.keys]
     fields += [(name, keys[k]) for name, k in zip(bound.group_names, bound.group, strict=True)]
     for pair in plan.pairs:
         for comparison in pair.comparisons:
-            sides(comparison.left, comparison.right, comparison.op, table, *place)
+            sides(comparison.left, comparison.right, comparison.op, table, place)
         for term in pair.general:
-            _check_general(term, table, *place)
+            _check_general(term, table, place)
     exact = options.numbers == "exact"
     for output in bound.outputs:
         if output.function in ("min", "max"):
-            back = low_values(table, output.path, False, *place)[1]
+            back = low_values(table, output.path, False, place)[1]
             fields.append((output.name, back(np.zeros(0)).type))
             continue
         if output.path:
-            exact_values(table, output.path, *place) if exact else sum_values(table, output.path, *place)
+            exact_values(table, output.path, place) if exact else sum_values(table, output.path, place)
         text = exact and output.function != "avg" and output.log is None
         fields.append((output.name, pa.string() if text else pa.float64()))
     return pa.schema(fields)
 
 
-def _check_general(term: Term, table: pa.Table, source: str, filename: str) -> None:
+def _check_general(term: Term, table: pa.Table, place: Place) -> None:
     """Check the parts of a condition that speak of one event each."""
     if isinstance(term, Literal_):
         return
     if len(sides_of(term)) < 2:
-        numeric(term, table, source, filename, boolean=True)
+        numeric(term, table, place, boolean=True)
     elif (comparison := separate(term)) is not None:
-        sides(comparison.left, comparison.right, comparison.op, table, source, filename)
+        sides(comparison.left, comparison.right, comparison.op, table, place)
     else:
         parts: Any = getattr(term, "args", ())
         for part in parts:
-            _check_general(part, table, source, filename)
+            _check_general(part, table, place)

@@ -11,22 +11,10 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from sparkleene.columns.fields import (
-    Place,
-    as_numpy,
-    bounds,
-    decoded,
-    find,
-    integers,
-    kind,
-    plain,
-    sample,
-    told,
-)
+from sparkleene.columns.fields import as_numpy, bounds, decoded, find, integers, kind, plain, sample, told
 from sparkleene.columns.memo import once
 from sparkleene.columns.options import Options
-from sparkleene.errors import DataError, suggest
-from sparkleene.language.ast import NOWHERE
+from sparkleene.errors import NOWHERE, DataError, Place, suggest
 from sparkleene.language.bound import Window
 
 Numbers = np.ndarray[Any, Any]
@@ -86,8 +74,7 @@ def time_column(
     table: pa.Table,
     name: str,
     time_unit: str | None = None,
-    source: str = "",
-    filename: str = "query",
+    place: Place = Place(),
     numbered: bool = True,
 ) -> Time:
     """Return the times of a table's rows; errors name a row by its number, if `numbered`.
@@ -96,13 +83,10 @@ def time_column(
     Fraction(1, 1000)
     """
     key = ("times", name, time_unit)
-    return once(key, table, lambda: _time_column(table, name, time_unit, source, filename, numbered))
+    return once(key, table, lambda: _time_column(table, name, time_unit, place, numbered))
 
 
-def _time_column(
-    table: pa.Table, name: str, time_unit: str | None, source: str, filename: str, numbered: bool
-) -> Time:
-    place = Place(source, filename)
+def _time_column(table: pa.Table, name: str, time_unit: str | None, place: Place, numbered: bool) -> Time:
     path = tuple([name])
     column = find(table, path, place)
     if pa.types.is_dictionary(column.type) and not pa.types.is_string(column.type.value_type):
@@ -199,7 +183,7 @@ def _no_nulls(column: Any, name: str, place: Place, numbered: bool) -> None:
 
 
 def window_units(
-    window: Window, time: Time, source: str = "", filename: str = "query"
+    window: Window, time: Time, place: Place = Place()
 ) -> tuple[Fraction, Fraction | None, Time]:
     """Return a window's size and slide in the unit of the times, and the times, in a finer unit where needed.
 
@@ -212,7 +196,6 @@ def window_units(
     """
     if window.unit == "events":
         return window.size, window.slide, time
-    place = Place(source, filename)
     if window.unit == "time":
         if time.clock:
             message = f"the time column is {time.type}, so the window needs a unit"

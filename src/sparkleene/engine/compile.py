@@ -14,7 +14,7 @@ import pyarrow as pa
 from sparkleene.columns import columns, expressions
 from sparkleene.engine.graphlets import Sharing, sharing
 from sparkleene.engine.stream import Stream, frozen
-from sparkleene.errors import DataError, Diagnostic
+from sparkleene.errors import Place
 from sparkleene.kernels import order, scan
 from sparkleene.kernels.neighbours import observe
 from sparkleene.kernels.program import Events, Predicates, Program
@@ -98,8 +98,7 @@ def compile(
     stream: Stream,
     exact: bool,
     threads: int,
-    source: str,
-    filename: str,
+    place: Place,
     bursts: bool = False,
     choice: bytes | None = None,
 ) -> Compiled:
@@ -112,17 +111,17 @@ def compile(
     plan = plan.backward or plan
     bound = plan.bound
     made = aggregates(bound)
-    values, owner, parts, largest = _sums(made.totals, table, stream, exact, source, filename)
+    values, owner, parts, largest = _sums(made.totals, table, stream, exact, place)
     back: list[Callable[[Array], pa.Array]] = []
     lows = np.empty((len(made.lows), len(stream.tick)))
     for i, (_, path, maximum) in enumerate(made.lows):
-        keys, to_values = columns.low_values(table, path, maximum, source, filename)
+        keys, to_values = columns.low_values(table, path, maximum, place)
         lows[i] = stream.take(keys)
         back.append(to_values)
 
     # A tick of several events matters to machines that move partial trends, and to the bound on their number.
     tied = (plan.machine.forgetful or bool(plan.pairs)) and stream.tied
-    predicates, f, g = _Predicates(plan, table, stream, source, filename).build()
+    predicates, f, g = _Predicates(plan, table, stream, place).build()
     mask, observed = stream.mask, False
     if (
         plan.pairs
@@ -175,7 +174,7 @@ def _bits(plan: Plan, labels: frozenset[int], observed: bool) -> int:
 
 
 def _sums(
-    totals: tuple[Total, ...], table: pa.Table, stream: Stream, exact: bool, source: str, filename: str
+    totals: tuple[Total, ...], table: pa.Table, stream: Stream, exact: bool, place: Place
 ) -> tuple[Array, tuple[int, ...], tuple[Parts, ...], float]:
     """Return the columns that the kernels add up, the total that each is of, and the parts of each total.
 
@@ -191,9 +190,9 @@ def _sums(
         if not total.path:
             some = [(np.ones(table.num_rows, dtype), Fraction(1))]
         elif exact:
-            some = list(columns.exact_values(table, total.path, source, filename))
+            some = list(columns.exact_values(table, total.path, place))
         else:
-            some = [(columns.sum_values(table, total.path, source, filename), Fraction(1))]
+            some = [(columns.sum_values(table, total.path, place), Fraction(1))]
         if total.present and total.path:
             absent = some[0][0] == null if exact else np.isnan(some[0][0])
             some = [(np.where(absent, null, dtype(1)), Fraction(1))]
@@ -307,8 +306,7 @@ class _Predicates:
     plan: Plan
     table: pa.Table
     stream: Stream
-    source: str
-    filename: str
+    place: Place
     f: list[Array] = field(default_factory=list)
     g: list[Array] = field(default_factory=list)
     consts: list[float] = field(default_factory=list)
@@ -341,7 +339,7 @@ class _Predicates:
 
     def compare(self, op: str, left: Term, right: Term) -> int:
         """Add the two sides of a comparison as columns."""
-        f, g = expressions.sides(left, right, op, self.table, self.source, self.filename)
+        f, g = expressions.sides(left, right, op, self.table, self.place)
         ordered = self.stream.take(f)
         self.f.append(ordered)
         self.g.append(ordered if f is g else self.stream.take(g))
@@ -352,9 +350,7 @@ class _Predicates:
         of = sides(term)
         if isinstance(term, Literal_):
             if isinstance(term.value, str):
-                span = term.span
-                wrong = Diagnostic("wrong-type", "here a number is needed, not text", span.start, span.end)
-                raise DataError(wrong, self.source, self.filename)
+                raise self.place.error("wrong-type", "here a number is needed, not text", term.span)
             self.consts.append(np.nan if term.value is None else float(term.value))
             return [(scan.PUSH_CONST, len(self.consts) - 1)]
         if len(of) < 2:
@@ -373,4 +369,4 @@ class _Predicates:
 
     def values(self, term: Term) -> Array:
         """Evaluate a term of one event: a number, or a truth value as 1, 0 and NaN."""
-        return expressions.numeric(term, self.table, self.source, self.filename, boolean=True)
+        return expressions.numeric(term, self.table, self.place, boolean=True)

@@ -14,8 +14,9 @@ import pyarrow as pa
 
 from sparkleene.columns.columns import label_masks
 from sparkleene.columns.expressions import evaluate, sideless
-from sparkleene.columns.fields import Place, find
+from sparkleene.columns.fields import find
 from sparkleene.columns.options import Options
+from sparkleene.errors import Place
 from sparkleene.language.bound import Bound, Call, Field, Literal_, Path, Term
 from sparkleene.language.trees import map_fields
 from sparkleene.plan.plan import Plan
@@ -103,18 +104,17 @@ def bare(bound: Bound) -> Bound:
 
 
 def lowered(
-    plan: Plan, low: Lowered, table: pa.Table, options: Options, threads: int, source: str, filename: str
+    plan: Plan, low: Lowered, table: pa.Table, options: Options, threads: int, place: Place
 ) -> pa.Table:
     """Make the columns of a lowered plan from a table as the plan itself reads it."""
-    place = Place(source, filename)
     columns = {}
     for name, term in low.columns:
         if isinstance(term, Field):
             columns[name] = find(table, term.path, place, term.span)
         else:
-            columns[name] = evaluate(term, table, source, filename)
+            columns[name] = evaluate(term, table, place)
     for name, bound in zip(low.options.masks, (plan.bound, bare(plan.bound)), strict=False):
-        masks, _ = label_masks(bound, table, options.type, source, filename, threads)
+        masks, _ = label_masks(bound, table, options.type, place, threads)
         columns[name] = pa.array(masks)
     return pa.table(columns)
 

@@ -16,6 +16,7 @@ from sparkleene.engine.compile import compile
 from sparkleene.engine.run import Evaluated, clocked
 from sparkleene.engine.stream import stream
 from sparkleene.engine.windows import Grid, sliding
+from sparkleene.errors import Place
 from sparkleene.language.bound import Window
 from sparkleene.plan.plan import Plan
 
@@ -29,8 +30,7 @@ def together(
     table: pa.Table,
     options: Options,
     threads: int,
-    source: str,
-    filename: str,
+    place: Place,
 ) -> list[Evaluated] | None:
     """Evaluate a plan in windows of several kinds, or return None where each kind by itself costs less.
 
@@ -38,18 +38,16 @@ def together(
     """
     if options.numbers == "exact" or plan.pairs:
         return None
-    clocks = [clocked(_within(plan, one), table, options, source, filename) for one in windows]
+    clocks = [clocked(_within(plan, one), table, options, place) for one in windows]
     times, grids = [time for time, _, _ in clocks], [grid for _, _, grid in clocks]
     known = [grid for grid in grids if grid is not None and not grid.events]
     if len(known) < len(grids) or any(time.values.dtype != np.int64 for time in times):
         return None
     if not all(np.array_equal(time.values, times[0].values) for time in times):
         return None
-    rows = stream(
-        plan, table, times[0], options.type, options.tiebreak, threads, source, filename, options.masks
-    )
+    rows = stream(plan, table, times[0], options.type, options.tiebreak, threads, place, options.masks)
     each = [sliding(rows, grid, options.numbered) for grid in known]
-    compiled = compile(plan, table, rows, False, threads, source, filename)
+    compiled = compile(plan, table, rows, False, threads, place)
     spans = [(one.lo, one.hi) for one in each]
     if options.choice is None and not execute.composing_pays(compiled, spans, states):
         return None

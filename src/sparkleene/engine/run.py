@@ -16,6 +16,7 @@ from sparkleene.engine import exact, execute, finish
 from sparkleene.engine.compile import Compiled, compile
 from sparkleene.engine.stream import Stream, stream
 from sparkleene.engine.windows import Grid, Windows, ending, grid, sliding, whole
+from sparkleene.errors import Place
 from sparkleene.kernels.windows import ticks
 from sparkleene.plan.plan import Plan
 from sparkleene.threads import threads_of
@@ -28,11 +29,10 @@ def run(
     table: pa.Table,
     options: Options,
     threads: int | None = None,
-    source: str = "",
-    filename: str = "query",
+    place: Place = Place(),
 ) -> pa.Table:
     """Evaluate a planned query over a table."""
-    return finish.finish(plan, *evaluate(plan, table, options, threads_of(threads), source, filename))
+    return finish.finish(plan, *evaluate(plan, table, options, threads_of(threads), place))
 
 
 Evaluated = tuple[Compiled, Stream, Windows, execute.Results, list[list[list[int]]] | None]
@@ -48,14 +48,13 @@ def evaluate(
     table: pa.Table,
     options: Options,
     threads: int,
-    source: str,
-    filename: str,
+    place: Place,
     only: Only = None,
     zeros: bool = False,
 ) -> Evaluated:
     """Evaluate all windows of all sub-streams, or some, in exact mode as integers too."""
-    prepared = prepare(plan, table, options, threads, source, filename, only)
-    return aggregated(plan, table, options, *prepared, threads, source, filename, zeros)
+    prepared = prepare(plan, table, options, threads, place, only)
+    return aggregated(plan, table, options, *prepared, threads, place, zeros)
 
 
 def aggregated(
@@ -66,8 +65,7 @@ def aggregated(
     compiled: Compiled,
     windows: Windows,
     threads: int,
-    source: str,
-    filename: str,
+    place: Place,
     zeros: bool = False,
 ) -> Evaluated:
     """Evaluate the windows that were found, or some of them; with `zeros` those without trends count too."""
@@ -77,7 +75,7 @@ def aggregated(
     there = np.flatnonzero(zeros | (results.values[:, :, 0].real.max(axis=1, initial=0.0) > 0))
     windows = windows.where(there)
     results = execute.Results(results.values[there], results.lows[there])
-    precise = compile(plan, table, rows, True, threads, source, filename, True, options.choice)
+    precise = compile(plan, table, rows, True, threads, place, True, options.choice)
     integers = exact.integers(precise, results, windows.lo, windows.hi, threads)
     return precise, rows, windows, results, integers
 
@@ -87,15 +85,14 @@ def prepare(
     table: pa.Table,
     options: Options,
     threads: int,
-    source: str,
-    filename: str,
+    place: Place,
     only: Only = None,
 ) -> tuple[Stream, Compiled, Windows]:
     """Put a table in order, build the arrays for the kernels and find the windows, or some of them."""
-    time, size, lie = clocked(plan, table, options, source, filename)
-    rows = stream(plan, table, time, options.type, options.tiebreak, threads, source, filename, options.masks)
+    time, size, lie = clocked(plan, table, options, place)
+    rows = stream(plan, table, time, options.type, options.tiebreak, threads, place, options.masks)
     interrupts.check()
-    compiled = compile(plan, table, rows, False, threads, source, filename, True, options.choice)
+    compiled = compile(plan, table, rows, False, threads, place, True, options.choice)
     interrupts.check()
     if size is None:
         return rows, compiled, whole(rows)
@@ -105,14 +102,14 @@ def prepare(
 
 
 def clocked(
-    plan: Plan, table: pa.Table, options: Options, source: str, filename: str
+    plan: Plan, table: pa.Table, options: Options, place: Place
 ) -> tuple[Time, Fraction | None, Grid | None]:
     """Return the times of a table, the windows' size by them, and where windows with a slide lie."""
     window = plan.bound.window
-    time = time_column(table, options.time, options.time_unit, source, filename, options.numbered)
+    time = time_column(table, options.time, options.time_unit, place, options.numbered)
     if window is None:
         return time, None, None
-    size, slide, time = window_units(window, time, source, filename)
+    size, slide, time = window_units(window, time, place)
     if slide is None:
         return time, size, None
     events = window.unit == "events"

@@ -14,7 +14,7 @@ from sparkleene.columns import fields
 from sparkleene.columns.columns import Time, codes, combine, label_masks, ready_masks
 from sparkleene.columns.compare import ranked
 from sparkleene.columns.expressions import evaluate
-from sparkleene.errors import DataError, Diagnostic
+from sparkleene.errors import DataError, Diagnostic, Place
 from sparkleene.kernels import order
 from sparkleene.language.bound import Field
 from sparkleene.plan.plan import Plan
@@ -64,8 +64,7 @@ def stream(
     type_column: str | None,
     tiebreak: str | None,
     threads: int,
-    source: str,
-    filename: str,
+    place: Place,
     masks: tuple[str, ...] = (),
 ) -> Stream:
     """Partition a table into sub-streams and put their rows in order.
@@ -77,10 +76,10 @@ def stream(
     if masks:
         mask = ready_masks(bound, table, masks[0])
     else:
-        mask, _ = label_masks(bound, table, type_column, source, filename, threads)
+        mask, _ = label_masks(bound, table, type_column, place, threads)
     mask = frozen(mask)
     clock = frozen(time.values)
-    tick = _ticks(clock, table, tiebreak, source, filename)
+    tick = _ticks(clock, table, tiebreak, place)
     if not bound.keys:
         groups = pa.table({"": pa.nulls(1)}).select([])
         falls, tied = _survey(tick, threads)
@@ -91,7 +90,7 @@ def stream(
         whole = _ordered(rows, bounds, ordered, tick is clock, clock, mask, None, group, groups, threads)
         return whole if falls else replace(whole, known_ties=tied)
 
-    found = [codes(table, key.path, source, filename) for key in bound.keys]
+    found = [codes(table, key.path, place) for key in bound.keys]
     keys = _Keys([code for code, _ in found], [values for _, values in found])
     every_row, universal = plan.every_row, list(plan.universal)
     if len(universal) == len(keys.codes):
@@ -107,7 +106,7 @@ def stream(
             typed = ready_masks(bound, table, masks[-1])
         elif every_row or any(bound.local):
             bare = replace(bound, local=tuple(() for _ in bound.labels))
-            typed, _ = label_masks(bare, table, type_column, source, filename)
+            typed, _ = label_masks(bare, table, type_column, place)
         sub, entry, mask, of_sub = _spread(plan, keys, universal, mask, typed, every_row)
         rows, bounds = order.by_code(frozen(sub), len(of_sub[0]) if of_sub else 0)
         tick = frozen(tick[entry])
@@ -165,7 +164,7 @@ def _survey(tick: Array, threads: int) -> tuple[bool, bool]:
     return any(falls), any(ties)
 
 
-def _ticks(time: Array, table: pa.Table, tiebreak: str | None, source: str, filename: str) -> Array:
+def _ticks(time: Array, table: pa.Table, tiebreak: str | None, place: Place) -> Array:
     """Return int64 numbers that order the rows, equal where rows are simultaneous."""
     if time.dtype == np.int64:
         tick = time
@@ -174,14 +173,13 @@ def _ticks(time: Array, table: pa.Table, tiebreak: str | None, source: str, file
         tick = frozen(bits ^ ((bits >> 63) & np.int64(2**63 - 1)))
     if tiebreak is None:
         return tick
-    column = evaluate(Field((tiebreak,)), table, source, filename)
+    column = evaluate(Field((tiebreak,)), table, place)
     if fields.kind(column.type) == "other":
         message = f"rows cannot be ordered: {fields.told((tiebreak,), column)}"
-        raise fields.Place(source, filename).error("wrong-type", message)
+        raise place.error("wrong-type", message)
     if column.null_count:
-        raise DataError(
-            Diagnostic("null-tiebreak", f"the tie-break column '{tiebreak}' has NULL or NaN values",
-                       help="fill them, or choose a column without"), source, filename)  # fmt: skip
+        message = f"the tie-break column '{tiebreak}' has NULL or NaN values"
+        raise place.error("null-tiebreak", message, help="fill them, or choose a column without")
     finer, _ = ranked(column)
     by_both = np.lexsort((finer, tick))
     change = np.ones(len(tick), np.int64)

@@ -23,6 +23,7 @@ from sparkleene.engine.compile import Compiled
 from sparkleene.engine.finish import _ranks, merged
 from sparkleene.engine.stream import Stream
 from sparkleene.engine.windows import Windows
+from sparkleene.errors import Place
 from sparkleene.kernels import trends as kernel
 from sparkleene.kernels.program import EQ, Predicates, Program
 from sparkleene.plan.plan import Plan
@@ -42,13 +43,12 @@ def trends(
     table: pa.Table,
     options: Options,
     limit: int | None,
-    source: str = "",
-    filename: str = "query",
+    place: Place = Place(),
 ) -> pa.Table:
     """Return the first trends of a planned query over a table, a row each."""
     plan = replace(plan, bound=replace(plan.bound, outputs=()))
     many = threads_of(None)
-    rows, compiled, windows = run.prepare(plan, table, options, many, source, filename)
+    rows, compiled, windows = run.prepare(plan, table, options, many, place)
     if windows.units is not None and (compiled.program.pair < 0).all():
         # Windows overlap: let the kernels that share work between them tell which have trends.
         results = execute.run(compiled, compiled.program, windows.lo, windows.hi, windows.units, many)

@@ -11,8 +11,8 @@ import numpy as np
 import pyarrow as pa
 
 from sparkleene.columns.columns import Time
-from sparkleene.columns.fields import Place
 from sparkleene.engine.stream import Stream
+from sparkleene.errors import Place
 from sparkleene.kernels import windows as kernel
 
 Array = np.ndarray[Any, Any]

@@ -9,22 +9,9 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Literal
 
+from sparkleene.errors import NOWHERE, Span
+
 Semantics = Literal["skip-till-any-match", "skip-till-next-match", "contiguous"]
-
-
-@dataclass(frozen=True, slots=True)
-class Span:
-    """Offsets into the query text, end exclusive."""
-
-    start: int
-    end: int
-
-    def to(self, other: Span) -> Span:
-        """Return the span from the start of this one to the end of the other."""
-        return Span(self.start, other.end)
-
-
-NOWHERE = Span(0, 0)
 
 
 @dataclass(frozen=True, slots=True)

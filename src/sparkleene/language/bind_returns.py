@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from sparkleene.errors import suggest
+from sparkleene.errors import Span, suggest
 from sparkleene.language import ast
 from sparkleene.language.bound import Key, Output
 from sparkleene.language.names import Scope, listing
@@ -67,10 +67,10 @@ def widest_key(key: Key, keys: Iterable[Key]) -> Key:
 # ---- columns
 
 
-def bind_returns(items: Sequence[ast.Item], groups: Sequence[Group], span: ast.Span, scope: Scope) -> Returns:
+def bind_returns(items: Sequence[ast.Item], groups: Sequence[Group], span: Span, scope: Scope) -> Returns:
     """Return the names of the group columns and the aggregates; report names that collide."""
     renamed: dict[int, str] = {}
-    columns: list[tuple[str, ast.Span]] = []
+    columns: list[tuple[str, Span]] = []
     outputs: list[Output] = []
     aggregates = 0
     for item in items:
@@ -104,7 +104,7 @@ def _group_names(groups: Sequence[Group], renamed: dict[int, str]) -> tuple[str,
     )
 
 
-def _check_columns(columns: Iterable[tuple[str, ast.Span]], scope: Scope) -> None:
+def _check_columns(columns: Iterable[tuple[str, Span]], scope: Scope) -> None:
     """Report result columns of the same name."""
     seen: set[str] = set(RESERVED)
     for name, span in columns:

@@ -10,7 +10,8 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Literal
 
-from sparkleene.language.ast import NOWHERE, Pattern, Scalar, Semantics, Span
+from sparkleene.errors import NOWHERE, Span
+from sparkleene.language.ast import Pattern, Scalar, Semantics
 
 Path = tuple[str, ...]
 """A column, or a field inside a struct column: ("payload", "price")."""

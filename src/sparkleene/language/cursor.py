@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import NoReturn, TypeVar
 
-from sparkleene.errors import Diagnostic
+from sparkleene.errors import Diagnostic, Span
 from sparkleene.language import ast
 from sparkleene.language.operators import COMPARISONS
 from sparkleene.language.tokens import Token, tokenize
@@ -52,11 +52,11 @@ class Cursor:
         """Step over this keyword or symbol, or fail."""
         return self.accept(value) or self.unexpected(expected or f"'{value}'", help)
 
-    def note(self, code: str, message: str, span: ast.Span, help: str | None = None) -> None:
+    def note(self, code: str, message: str, span: Span, help: str | None = None) -> None:
         """Record an error and go on."""
         self.errors.append(Diagnostic(code, message, span.start, span.end, help=help))
 
-    def fail(self, code: str, message: str, span: ast.Span, help: str | None = None) -> NoReturn:
+    def fail(self, code: str, message: str, span: Span, help: str | None = None) -> NoReturn:
         """Record an error and leave the clause."""
         self.note(code, message, span, help)
         raise Failure

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
-from sparkleene.errors import Diagnostic, suggest, suggest_column
-from sparkleene.language.ast import NOWHERE, Ref, Span
+from sparkleene.errors import NOWHERE, Diagnostic, Span, suggest, suggest_column
+from sparkleene.language.ast import Ref
 from sparkleene.language.bound import Field, Label, Literal_
 
 

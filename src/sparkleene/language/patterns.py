@@ -5,7 +5,8 @@ from __future__ import annotations
 from itertools import product
 from typing import NamedTuple
 
-from sparkleene.language.ast import And, Atom, Not, Or, Pattern, Repeat, Seq, Span
+from sparkleene.errors import Span
+from sparkleene.language.ast import And, Atom, Not, Or, Pattern, Repeat, Seq
 from sparkleene.language.bound import Label
 from sparkleene.language.names import Errors
 from sparkleene.language.trees import atoms, parts

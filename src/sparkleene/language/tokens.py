@@ -6,8 +6,7 @@ import re
 from dataclasses import dataclass
 from typing import Literal
 
-from sparkleene.errors import Diagnostic
-from sparkleene.language.ast import Span
+from sparkleene.errors import Diagnostic, Span
 from sparkleene.language.operators import COMPARISONS
 
 Kind = Literal["name", "quoted", "keyword", "number", "text", "symbol", "end"]

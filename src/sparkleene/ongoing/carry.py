@@ -29,7 +29,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from sparkleene.columns.columns import Time
-from sparkleene.columns.fields import Place, find, plain
+from sparkleene.columns.fields import find, plain
 from sparkleene.columns.keys import codes
 from sparkleene.columns.options import Options
 from sparkleene.engine import run
@@ -37,6 +37,7 @@ from sparkleene.engine.compile import aggregates, compile
 from sparkleene.engine.run import Evaluated
 from sparkleene.engine.stream import Stream, stream
 from sparkleene.engine.windows import Grid, sliding, whole
+from sparkleene.errors import Place
 from sparkleene.ongoing.vectors import NONE, Open, advance
 from sparkleene.plan.plan import Plan
 
@@ -58,14 +59,13 @@ class Carry:
         plan: Plan,
         options: Options,
         threads: int = 1,
-        source: str = "",
-        filename: str = "query",
+        place: Place = Place(),
         chunk: int = 1 << 22,
     ) -> None:
         """Take a plan and how its tables are read."""
         plan = replace(plan, backward=None)  # rows come in order of time
         self.plan, self.options, self.chunk = plan, options, chunk
-        self.threads, self.place = threads, Place(source, filename)
+        self.threads, self.place = threads, place
         self.paths = [plan.bound.keys[k].path for k in plan.together]
         window = plan.bound.window
         typed = [key.labels for key in plan.bound.keys if key.labels is not None]
@@ -110,10 +110,6 @@ class Carry:
         self.held, self._limit = tables, limit
         self.rows = sum(table.num_rows for table in tables)
 
-    @property
-    def _text(self) -> tuple[str, str]:
-        return self.place.source, self.place.filename
-
     def _forget(self) -> None:
         """Begin a block."""
         self._done = NEVER  # windows up to this one have been evaluated
@@ -141,7 +137,7 @@ class Carry:
             table = table.slice(end)
             self._forget()
         if table.num_rows:
-            yield run.evaluate(self.plan, table, self.options, self.threads, *self._text)
+            yield run.evaluate(self.plan, table, self.options, self.threads, self.place)
 
     def _border(self, table: pa.Table, row: int, same: bool) -> int:
         """Return the first row whose block is the one of a row, or is not."""
@@ -151,7 +147,7 @@ class Carry:
 
         def found(other: int) -> bool:
             two = pa.concat_tables([keys.slice(row, 1), keys.slice(other, 1)])
-            coded = (codes(two, path, *self._text)[0] for path in self.paths)
+            coded = (codes(two, path, self.place)[0] for path in self.paths)
             return all(code[0] == code[1] for code in coded) == same
 
         if same and found(0):
@@ -198,7 +194,7 @@ class Carry:
 
     def _clocked(self, table: pa.Table) -> tuple[Time, Grid | None]:
         """Return the times of rows of the block, and where its windows lie."""
-        time, _, grid = run.clocked(self.plan, table, self.options, *self._text)
+        time, _, grid = run.clocked(self.plan, table, self.options, self.place)
         if grid is not None and grid.events:
             grid = replace(grid, base=grid.base - self._at)
         return time, grid
@@ -210,15 +206,15 @@ class Carry:
     def _ended(self, table: pa.Table, over: int) -> Generator[Evaluated, None, Stream]:
         """Evaluate the windows up to a number that have not been; return the rows in order."""
         time, grid = self._clocked(table)
-        read = (self.options.type, self.options.tiebreak, self.threads, *self._text, self.options.masks)
+        read = (self.options.type, self.options.tiebreak, self.threads, self.place, self.options.masks)
         rows = stream(self.plan, table, time, *read)
-        compiled = compile(self.plan, table, rows, False, self.threads, *self._text)
+        compiled = compile(self.plan, table, rows, False, self.threads, self.place)
         windows = whole(rows) if grid is None else sliding(rows, grid, self.options.numbered)
         windows = windows.where(np.flatnonzero(windows.key > self._done))
         if self._open is None:
             windows = windows.where(np.flatnonzero(windows.key <= over))
             given = (self.options, rows, compiled, windows, self.threads)
-            yield run.aggregated(self.plan, table, *given, *self._text)
+            yield run.aggregated(self.plan, table, *given, self.place)
         else:
             evaluated, self._open = advance(
                 self._open, table, rows, compiled, windows, over, self.minima, self.threads, self.place

@@ -17,6 +17,7 @@ from sparkleene.engine.execute import Results
 from sparkleene.engine.run import Only, clocked, prepare
 from sparkleene.engine.stream import Stream, frozen, stream
 from sparkleene.engine.windows import Windows, sliding, whole
+from sparkleene.errors import Place
 from sparkleene.kernels import linear
 from sparkleene.kernels.chains import chains
 from sparkleene.kernels.program import Field
@@ -85,8 +86,7 @@ def compose(
     rows: pa.Table,
     options: Options,
     threads: int = 1,
-    source: str = "",
-    filename: str = "query",
+    place: Place = Place(),
     only: Only = None,
 ) -> tuple[Compiled, Stream, Windows, Results] | None:
     """Evaluate all windows of all sub-streams, or some, from what `stretches` made of parts of a table.
@@ -94,16 +94,12 @@ def compose(
     Return None where stretches of a sub-stream overlap in time, or where keys of MIN and MAX do not agree.
     """
     if not units.num_rows:
-        ordered, compiled, windows = prepare(plan, rows, options, threads, source, filename, only)
+        ordered, compiled, windows = prepare(plan, rows, options, threads, place, only)
         results = execute.run(compiled, compiled.program, windows.lo, windows.hi, windows.units, threads)
         return compiled, ordered, windows, results
-    time, _, grid = clocked(plan, rows, options, source, filename)
-    ordered = stream(
-        plan, rows, time, options.type, options.tiebreak, threads, source, filename, options.masks
-    )
-    meant = absolute(
-        rows, compile(plan, rows, ordered, False, threads, source, filename), ordered, source, filename
-    )
+    time, _, grid = clocked(plan, rows, options, place)
+    ordered = stream(plan, rows, time, options.type, options.tiebreak, threads, place, options.masks)
+    meant = absolute(rows, compile(plan, rows, ordered, False, threads, place), ordered, place)
     if meant is None:
         return None
 
@@ -113,7 +109,7 @@ def compose(
     pieces = starts.size - 1
     at = when[starts[:-1]]
     segment = np.searchsorted(ordered.bounds, starts[:-1], "right") - 1
-    keys = key_columns(plan, rows, ordered, segment, starts[:-1], source, filename)
+    keys = key_columns(plan, rows, ordered, segment, starts[:-1], place)
     pane = np.zeros(pieces, np.int64)
     if grid is not None:
         clock = grid.clock(ordered.time)
@@ -122,7 +118,7 @@ def compose(
     first = np.concatenate([at, units.column("first").to_numpy()])
     last = np.concatenate([at, units.column("last").to_numpy()])
     pane = np.concatenate([pane, units.column("pane").to_numpy()])
-    joined = _joined(plan, keys, units, first, threads, source, filename)
+    joined = _joined(plan, keys, units, first, threads, place)
     order = np.arange(first.size) if joined.rows is None else joined.rows
     sub = np.repeat(np.arange(joined.bounds.size - 1), np.diff(joined.bounds))
     same = np.diff(sub) == 0
@@ -159,8 +155,7 @@ def _joined(
     units: pa.Table,
     first: Array,
     threads: int,
-    source: str,
-    filename: str,
+    place: Place,
 ) -> Stream:
     """Order the instants of rows, with these keys, and the units after them."""
     columns: dict[str, Any] = {"mask": np.ones(first.size, np.uint8)}
@@ -176,7 +171,7 @@ def _joined(
     bound = replace(plan.bound, keys=tuple(Key((name,), None) for name in keys))
     times = Time(frozen(first), pa.int64(), None)
     flat = replace(plan, bound=bound)
-    return stream(flat, pa.table(columns), times, None, None, threads, source, filename, ("mask",))
+    return stream(flat, pa.table(columns), times, None, None, threads, place, ("mask",))
 
 
 def _mixed(ours: Array, mine: Array, column: pa.ChunkedArray, rows: Array) -> Array:

@@ -21,13 +21,13 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from sparkleene.columns.columns import codes, combine
-from sparkleene.columns.fields import Place, decoded
+from sparkleene.columns.fields import decoded
 from sparkleene.columns.options import Options
 from sparkleene.engine import run
 from sparkleene.engine.compile import aggregates
 from sparkleene.engine.run import Evaluated
 from sparkleene.engine.windows import Grid
-from sparkleene.errors import DataError, Diagnostic
+from sparkleene.errors import DataError, Diagnostic, Place
 from sparkleene.ongoing.compose import combines, compose, stretches
 from sparkleene.ongoing.seal import AGAIN, checksum, damaged, opened, sealed, to_bytes, to_table
 from sparkleene.plan.plan import Plan
@@ -81,12 +81,11 @@ class Live:
     schema: pa.Schema
     identity: dict[str, Any]  # what has to stay the same for a state to go on
     threads: int = 1
-    source: str = ""
-    filename: str = "query"
+    place: Place = Place()
 
     @cached_property
     def _clocked(self) -> tuple[Any, Any, Grid | None]:
-        return run.clocked(self.plan, self.schema.empty_table(), self.options, self.source, self.filename)
+        return run.clocked(self.plan, self.schema.empty_table(), self.options, self.place)
 
     @property
     def grid(self) -> Grid | None:
@@ -104,7 +103,7 @@ class Live:
 
     def times(self, table: pa.Table) -> Array:
         """Return the times of rows by the clock of the windows."""
-        time, _, _ = run.clocked(self.plan, table, self.options, self.source, self.filename)
+        time, _, _ = run.clocked(self.plan, table, self.options, self.place)
         return time.values
 
     @cached_property
@@ -134,13 +133,12 @@ class Live:
 
     def evaluated(self, rows: pa.Table, units: list[pa.Table], only: run.Only, zeros: bool) -> Evaluated:
         """Evaluate some windows from the rows and units that they are made of."""
-        text = (self.source, self.filename)
         if not units:
-            return run.evaluate(self.plan, rows, self.options, self.threads, *text, only, zeros)
-        found = compose(self.plan, joined(units), rows, self.options, self.threads, *text, only)
+            return run.evaluate(self.plan, rows, self.options, self.threads, self.place, only, zeros)
+        found = compose(self.plan, joined(units), rows, self.options, self.threads, self.place, only)
         if found is None:
             message = "folded rows do not fit those after them: MIN or MAX meets the greatest doubles"
-            raise Place(*text).error("overflow", message, help="leave such rows out")
+            raise self.place.error("overflow", message, help="leave such rows out")
         return (*found, None)
 
 
@@ -334,7 +332,7 @@ class Bucket:
             self._write(PENDING, table.filter(pa.array(~over)), times[~over])
             table, times = table.filter(pa.array(over)), times[over]
         if live.folds:
-            given = (live.plan, table, live.options, live.threads, live.source, live.filename)
+            given = (live.plan, table, live.options, live.threads, live.place)
             units, table = stretches(*given, settled=True)
             if units.num_rows:
                 ends = [units.column(name).to_numpy() for name in ("first", "last")]

@@ -9,13 +9,14 @@ import numpy as np
 import pyarrow as pa
 
 from sparkleene.columns.columns import codes, combine, low_values
-from sparkleene.columns.fields import EXACT, Place, bounds, decoded, doubles, find, integers, owned, plain
+from sparkleene.columns.fields import EXACT, bounds, decoded, doubles, find, integers, owned, plain
 from sparkleene.columns.options import Options
 from sparkleene.engine import execute
 from sparkleene.engine.compile import Compiled, aggregates, compile
 from sparkleene.engine.run import clocked
 from sparkleene.engine.stream import Stream, frozen, stream
 from sparkleene.engine.windows import Grid, whole
+from sparkleene.errors import Place
 from sparkleene.kernels import linear, words
 from sparkleene.kernels.numbers import to_wide
 from sparkleene.kernels.program import Field
@@ -34,8 +35,7 @@ def stretches(
     table: pa.Table,
     options: Options,
     threads: int = 1,
-    source: str = "",
-    filename: str = "query",
+    place: Place = Place(),
     settled: bool = False,
 ) -> tuple[pa.Table, pa.Table]:
     """Return the stretches of all sub-streams as matrices, and the rows that are left as they are.
@@ -46,28 +46,28 @@ def stretches(
     where matrices would be larger than they, or where MIN or MAX needs keys beyond doubles. With `settled` no other
     table has rows between those of this one, or at their times.
     """
-    found = [codes(table, key.path, source, filename) for key in plan.bound.keys]
+    found = [codes(table, key.path, place) for key in plan.bound.keys]
     if found and table.num_rows:  # before rows are put in order: a stretch per sub-stream may be too many
         _, subs = combine([code for code, _ in found], [len(values) for _, values in found])
         if not _pays(plan, table, table.num_rows, len(subs)):
-            nothing, _ = stretches(plan, table.slice(0, 0), options, threads, source, filename)
+            nothing, _ = stretches(plan, table.slice(0, 0), options, threads, place)
             return nothing, table
-    time, _, grid = clocked(plan, table, options, source, filename)
-    rows = stream(plan, table, time, options.type, options.tiebreak, threads, source, filename, options.masks)
+    time, _, grid = clocked(plan, table, options, place)
+    rows = stream(plan, table, time, options.type, options.tiebreak, threads, place, options.masks)
     segment, pane, lo, hi = _runs(rows, grid, settled)
     begin, end = (lo, hi) if settled else _inside(rows.time, lo, hi)
     filled = np.flatnonzero(begin < end)
-    compiled = compile(plan, table, rows, False, threads, source, filename)
-    meant = absolute(table, compiled, rows, source, filename)
+    compiled = compile(plan, table, rows, False, threads, place)
+    meant = absolute(table, compiled, rows, place)
     if meant is None or not _pays(plan, table, len(rows.tick), filled.size):
         none = np.zeros(0, np.int64)
-        return _units(plan, table, rows, compiled, none, none, none, none, 1, source, filename), table
+        return _units(plan, table, rows, compiled, none, none, none, none, 1, place), table
     left = np.concatenate([_ranges(lo, begin), _ranges(end, hi)])
     if plan.bound.semantics != "contiguous":
         left = left[rows.mask[left] != 0]
     kept = np.sort(left if rows.rows is None else rows.rows[left])
     cut = (segment[filled], pane[filled], begin[filled], end[filled])
-    return _units(plan, table, rows, meant, *cut, threads, source, filename), table.take(pa.array(kept))
+    return _units(plan, table, rows, meant, *cut, threads, place), table.take(pa.array(kept))
 
 
 def _pays(plan: Plan, table: pa.Table, rows: int, count: int) -> bool:
@@ -86,9 +86,7 @@ def instants(time: Array) -> Array:
     return frozen(bits ^ ((bits >> 63) & np.int64(2**63 - 1)))
 
 
-def absolute(
-    table: pa.Table, compiled: Compiled, rows: Stream, source: str, filename: str
-) -> Compiled | None:
+def absolute(table: pa.Table, compiled: Compiled, rows: Stream, place: Place) -> Compiled | None:
     """Give MIN and MAX keys that mean the same in every table, or return None where some value has none.
 
     Keys are the values, as far as integers are exact as doubles. Infinity, which stands for nothing, takes the
@@ -99,7 +97,7 @@ def absolute(
     for output, made_of in compiled.outputs:
         if output.function not in ("min", "max"):
             continue
-        column = plain(find(table, output.path, Place(source, filename)))
+        column = plain(find(table, output.path, place))
         maximum = output.function == "max"
         if pa.types.is_floating(column.type):
             values = -doubles(column) if maximum else doubles(column)
@@ -114,7 +112,7 @@ def absolute(
             ends = bounds(integers(column))
             if ends is not None and (ends[0] < -EXACT or ends[1] > EXACT):
                 return None
-        _, values_of = low_values(table.slice(0, 0), output.path, maximum, source, filename)
+        _, values_of = low_values(table.slice(0, 0), output.path, maximum, place)
         back[made_of[0]] = lambda keys, of=values_of: of(_restored(keys))  # type: ignore[misc]
     return replace(compiled, events=compiled.events._replace(lows=frozen(keys)), lows=tuple(back))
 
@@ -158,14 +156,14 @@ def matrices(compiled: Compiled, lo: Array, hi: Array, threads: int) -> tuple[Ar
 
 
 def key_columns(
-    plan: Plan, table: pa.Table, rows: Stream, segment: Array, lo: Array, source: str, filename: str
+    plan: Plan, table: pa.Table, rows: Stream, segment: Array, lo: Array, place: Place
 ) -> dict[str, pa.Array]:
     """Return the keys of the sub-streams of rows, dictionary-encoded; those of one follow each other."""
     new = np.flatnonzero(np.diff(segment, prepend=-1))
     code = np.repeat(np.arange(new.size, dtype=np.int32), np.diff(np.append(new, segment.size)))
     at = pa.array(lo[new] if rows.rows is None else rows.rows[lo[new]])
     return {
-        f"k{i}": pa.DictionaryArray.from_arrays(code, _values(table, key.path, at, Place(source, filename)))
+        f"k{i}": pa.DictionaryArray.from_arrays(code, _values(table, key.path, at, place))
         for i, key in enumerate(plan.bound.keys)
     }
 
@@ -263,12 +261,11 @@ def _units(
     lo: Array,
     hi: Array,
     threads: int,
-    source: str,
-    filename: str,
+    place: Place,
 ) -> pa.Table:
     """Return the stretches lo[k]:hi[k] as a table."""
     matrix, low = matrices(compiled, lo, hi, threads)
-    columns: dict[str, Any] = dict(key_columns(plan, table, rows, segment, lo, source, filename))
+    columns: dict[str, Any] = dict(key_columns(plan, table, rows, segment, lo, place))
     columns["pane"] = pa.array(pane)
     columns["first"], columns["last"] = (
         pa.array(instants(rows.time[lo])),

@@ -10,12 +10,13 @@ import numpy as np
 import pyarrow as pa
 
 from sparkleene.columns.columns import low_values
-from sparkleene.columns.fields import Place, decoded, find, owned, plain
+from sparkleene.columns.fields import decoded, find, owned, plain
 from sparkleene.engine import execute
 from sparkleene.engine.compile import Compiled
 from sparkleene.engine.run import Evaluated
 from sparkleene.engine.stream import Stream, frozen
 from sparkleene.engine.windows import Windows
+from sparkleene.errors import Place
 from sparkleene.kernels import resume, words
 from sparkleene.kernels.program import Field
 from sparkleene.language.bound import Path

@@ -93,8 +93,7 @@ def fits(request: Request, frame: DataFrame) -> pa.Schema:
         request.plan,
         empty(frame.schema, request.needed),
         request.options,
-        request.source,
-        request.filename,
+        request.place,
     )
     try:
         return check(*given)

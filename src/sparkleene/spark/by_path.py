@@ -13,7 +13,7 @@ from sparkleene.columns.fields import kind
 from sparkleene.columns.options import Options
 from sparkleene.columns.schema import check
 from sparkleene.engine.lower import Lowered, lowered
-from sparkleene.errors import DataError, SparkleeneError
+from sparkleene.errors import DataError, Place, SparkleeneError
 from sparkleene.plan.plan import Plan
 from sparkleene.spark import tasks
 from sparkleene.spark.parquet import Files, Piece, Source, choose, read
@@ -42,7 +42,7 @@ def evaluated(requests: Sequence[Request], files: Files, spark: SparkSession, sc
         pack = tasks.Pack(job, strategy == "combine", count if job.keys else 1, number * count)
         plans = tuple((request.plan, low) for request, low in zip(family, some, strict=True))
         queries = [one for request in family for one in request.queries]
-        packings.append(Packing(pack, plans, tuple((one.plan, one.source, one.filename) for one in queries)))
+        packings.append(Packing(pack, plans, tuple((one.plan, one.place) for one in queries)))
     pieces = _shared(source.pieces, 4 * count)
     task = ReadAndPack(tuple(packings), requests[0].options, source.schema, pieces)
     number = max(1, len(pieces))
@@ -97,7 +97,7 @@ def fits(request: Request, files: Files) -> pa.Schema:
     """Return the columns of a query's result, or raise."""
     request.look_up(files.schema.names)
     empty = pa.schema([files.schema.field(name) for name in request.needed]).empty_table()
-    rest = (request.options, request.source, request.filename)
+    rest = (request.options, request.place)
     try:
         return check(request.plan, empty, *rest)
     except DataError:
@@ -125,7 +125,7 @@ class Packing:
 
     pack: tasks.Pack
     plans: tuple[tuple[Plan, Lowered], ...]
-    queries: tuple[tuple[Plan, str, str], ...]  # one by one, with their texts
+    queries: tuple[tuple[Plan, Place], ...]  # one by one, with their texts
 
     def packed(self, table: pa.Table, options: Options) -> pa.RecordBatch:
         """Make the columns of the lowered plans from a table, and pack them."""
@@ -134,7 +134,7 @@ class Packing:
         with tasks.blamed(self.queries, table, options):
             for plan, low in self.plans:
                 wanted = low if not columns else replace(low, columns=())
-                found = lowered(plan, wanted, table, options, tasks.cores(), job.source, job.filename)
+                found = lowered(plan, wanted, table, options, tasks.cores(), job.place)
                 columns |= zip(found.column_names, found.columns, strict=True)
         return self.pack.packed(pa.table(columns))
 

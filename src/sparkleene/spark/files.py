@@ -18,8 +18,7 @@ from zoneinfo import ZoneInfo
 import pyarrow as pa
 import pyarrow.fs as pa_fs
 
-from sparkleene.columns.fields import Place
-from sparkleene.errors import DataError, suggest
+from sparkleene.errors import DataError, Place, suggest
 
 Paths = str | os.PathLike[str] | Sequence[str | os.PathLike[str]]
 

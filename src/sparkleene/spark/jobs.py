@@ -17,12 +17,11 @@ import pyarrow.compute as pc
 
 from sparkleene.columns.fields import as_numpy
 from sparkleene.columns.options import Options
-from sparkleene.errors import SparkleeneError
+from sparkleene.errors import Place, SparkleeneError
 from sparkleene.plan.plan import Plan
 
 if TYPE_CHECKING:
     from sparkleene.workload.merge import Part
-    from sparkleene.workload.run import Source
 
 
 @dataclass(frozen=True)
@@ -33,10 +32,9 @@ class Job:
     options: Options
     schema: pa.Schema
     partial: bool
-    source: str
-    filename: str
+    place: Place
     part: Part | None = None  # the queries of a workload that the plan is of; results then tell them apart
-    sources: tuple[Source, ...] = ()  # their texts
+    places: tuple[Place, ...] = ()  # their texts
 
     @property
     def each(self) -> tuple[Job, ...]:
@@ -65,13 +63,13 @@ class Job:
         from sparkleene.engine.run import evaluate
 
         with self.blamed(table):
-            found = evaluate(self.plan, table, self.options, cores(), self.source, self.filename)
+            found = evaluate(self.plan, table, self.options, cores(), self.place)
         return self.written(found)
 
     def blamed(self, table: pa.Table) -> AbstractContextManager[None]:
         """Let an error in a table be told by the query that is at fault."""
-        queries = zip(self.plans, self.sources, strict=False)
-        return blamed([(plan, *source) for plan, source in queries], table, self.options)
+        queries = zip(self.plans, self.places, strict=False)
+        return blamed(list(queries), table, self.options)
 
     def written(self, evaluated: Any, zeros: bool = False) -> pa.Table:
         """Write evaluated windows as results, or as parts of them.
@@ -193,9 +191,7 @@ def by_panes(jobs: Sequence[Job], table: pa.Table) -> list[pa.Table]:
     states = [len(job.plan.machine.states) for job in jobs]
     rows, given = first.own(table), [window for window in windows if window]
     try:
-        found = together(
-            first.plan, given, states, rows, first.options, cores(), first.source, first.filename
-        )
+        found = together(first.plan, given, states, rows, first.options, cores(), first.place)
     except SparkleeneError:
         return []  # the query at fault tells it
     out = []
@@ -207,15 +203,15 @@ def by_panes(jobs: Sequence[Job], table: pa.Table) -> list[pa.Table]:
 
 
 @contextmanager
-def blamed(queries: Sequence[tuple[Plan, str, str]], table: pa.Table, options: Options) -> Iterator[None]:
+def blamed(queries: Sequence[tuple[Plan, Place]], table: pa.Table, options: Options) -> Iterator[None]:
     """Let an error in a table be told by the first of several queries that has it too, if one does."""
     from sparkleene.columns.schema import check
 
     try:
         yield
     except SparkleeneError:
-        for plan, source, filename in queries:
-            check(plan, table, options, source, filename)
+        for plan, place in queries:
+            check(plan, table, options, place)
         raise
 
 

@@ -70,7 +70,7 @@ class Stream:
 
         job = self.job
         identity = self.identity | {"number of buckets": str(self.buckets)}
-        return Live(job.plan, job.options, self.rows, identity, cores(), job.source, job.filename)
+        return Live(job.plan, job.options, self.rows, identity, cores(), job.place)
 
     @property
     def buckets(self) -> int:

@@ -9,7 +9,7 @@ from pyspark.sql import Column
 from pyspark.sql import functions as F
 from pyspark.sql import types as T
 
-from sparkleene.columns.fields import Place
+from sparkleene.errors import Place
 from sparkleene.language.bound import Bound, Call, Field, Literal_, Path, Term
 from sparkleene.language.operators import FLIPPED, NEGATED
 from sparkleene.language.trees import is_constant

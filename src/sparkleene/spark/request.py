@@ -11,10 +11,10 @@ from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from sparkleene.columns.expressions import sideless
-from sparkleene.columns.fields import Place, missing_column
+from sparkleene.columns.fields import missing_column
 from sparkleene.columns.options import Options
 from sparkleene.engine.lower import Lowered, lower
-from sparkleene.language.ast import Span
+from sparkleene.errors import Place, Span
 from sparkleene.language.bound import Path, Term
 from sparkleene.language.trees import walk_term
 from sparkleene.plan.plan import Plan
@@ -37,22 +37,16 @@ class Request:
     plan: Plan
     options: Options
     needed: tuple[str, ...]
-    source: str
-    filename: str
+    place: Place
     strategy: str | None = None
     output_mode: str | None = None  # of a stream
     canonical: str = ""  # the text, however it was written
     name: str | None = None
     wrap: Callable[[Any], Any] = lambda task: task  # what benchmarks put around tasks to time them
     part: Part | None = None  # of a workload
-    alone: tuple[Request, ...] = ()  # the part's queries by themselves, whose filenames are their names
+    alone: tuple[Request, ...] = ()  # the part's queries by themselves, whose places have their names
     number: int = 0  # the place of a query in its workload
     shares: bool = True  # whether parts of the workload may be evaluated in one job
-
-    @property
-    def place(self) -> Place:
-        """The query text that errors point into."""
-        return Place(self.source, self.filename)
 
     @property
     def queries(self) -> tuple[Request, ...]:

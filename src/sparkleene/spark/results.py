@@ -22,8 +22,8 @@ def schema_of(requests: Sequence[Request], check: Callable[[Request], pa.Schema]
     if requests[0].part is None:
         return requests[0].to_spark(check(requests[0]))
     queries = sorted((one for request in requests for one in request.queries), key=lambda one: one.number)
-    found = {one.filename: check(one) for one in queries}
-    types = {field.name: field for one in queries for field in one.to_spark(found[one.filename])}
+    found = {one.place.filename: check(one) for one in queries}
+    types = {field.name: field for one in queries for field in one.to_spark(found[one.place.filename])}
     return pa.schema([types.get(field.name, field) for field in united(found)])
 
 
@@ -60,8 +60,8 @@ def decided(families: Sequence[Family], schema: pa.Schema) -> tuple[list[tasks.W
 
 def _job(request: Request, low: Lowered, columns: pa.Schema, parts: bool) -> tasks.Job:
     part = None if request.part is None else replace(request.part, plan=low.plan, alone=low.alone)
-    sources = tuple((one.source, one.filename) for one in request.alone)
-    return tasks.Job(low.plan, low.options, columns, parts, request.source, request.filename, part, sources)
+    places = tuple(one.place for one in request.alone)
+    return tasks.Job(low.plan, low.options, columns, parts, request.place, part, places)
 
 
 def sent(lows: Sequence[Lowered], schema: pa.Schema, parts: bool) -> pa.Schema:

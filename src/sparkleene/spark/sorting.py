@@ -34,8 +34,7 @@ class Sorted:
                     job.plan,
                     job.options,
                     cores(),
-                    job.source,
-                    job.filename,
+                    job.place,
                     max(1, self.rows // len(self.job.each)),
                 ),
             )

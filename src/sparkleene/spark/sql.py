@@ -15,8 +15,7 @@ from pyspark.sql import Column
 from pyspark.sql import functions as F
 from pyspark.sql import types as T
 
-from sparkleene.columns.fields import Place
-from sparkleene.language.ast import Span
+from sparkleene.errors import Place, Span
 from sparkleene.language.bound import Bound, Term
 from sparkleene.spark.pushdown import superset
 from sparkleene.spark.translate import Translator

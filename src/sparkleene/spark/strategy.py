@@ -9,9 +9,8 @@ from typing import TYPE_CHECKING, Any, Literal, get_args
 
 import pyarrow as pa
 
-from sparkleene.columns.fields import Place
 from sparkleene.columns.options import Options
-from sparkleene.errors import suggest
+from sparkleene.errors import Place, suggest
 from sparkleene.language.bound import Path
 from sparkleene.ongoing.compose import combines
 from sparkleene.plan.plan import Plan

@@ -13,7 +13,7 @@ from pyspark.sql import functions as F
 
 from sparkleene.engine.lower import Lowered, lower
 from sparkleene.engine.run import clocked
-from sparkleene.language.ast import NOWHERE
+from sparkleene.errors import NOWHERE
 from sparkleene.language.bound import Term
 from sparkleene.ongoing.live import WORKLOAD
 from sparkleene.plan.text import term_to_text
@@ -61,7 +61,9 @@ def planned(requests: Sequence[Request], frame: DataFrame) -> tuple[Stream | Str
     def taken(query: Request) -> pa.Schema:
         columns = batch.fits(query, frame)
         _check_stream(query, frame)
-        _check_bounded(query, frame, [] if requests[0].part is None else [f"the query is '{query.filename}'"])
+        _check_bounded(
+            query, frame, [] if requests[0].part is None else [f"the query is '{query.place.filename}'"]
+        )
         return columns
 
     schema = schema_of(requests, taken)
@@ -115,8 +117,8 @@ def _identity(requests: Sequence[Request], request: Request) -> dict[str, Any]:
     if request.part is None:
         return {"query": _text(request)}
     queries = [query for each in requests for query in each.queries]
-    sums = {query.filename: sha256(_text(query).encode()).hexdigest()[:16] for query in queries}
-    sharing = "; ".join(", ".join(query.filename for query in each.queries) for each in requests)
+    sums = {query.place.filename: sha256(_text(query).encode()).hexdigest()[:16] for query in queries}
+    sharing = "; ".join(", ".join(query.place.filename for query in each.queries) for each in requests)
     return {WORKLOAD: sums, "sharing": sharing}
 
 
@@ -213,6 +215,6 @@ def _check_bounded(request: Request, frame: DataFrame, notes: Sequence[str]) -> 
                 f"{why} in the whole stream", "let the key bind an event that every trend has, or all events"
             )
     rows = empty(frame.schema, request.needed)
-    time, _, _ = clocked(request.plan, rows, request.options, request.source, request.filename)
+    time, _, _ = clocked(request.plan, rows, request.options, request.place)
     if time.values.dtype != np.int64:
         raise refuse("the windows of a stream begin and end at whole microseconds", "round them", window.span)

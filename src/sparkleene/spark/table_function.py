@@ -23,9 +23,8 @@ from pyspark.sql.types import StructType
 from pyspark.sql.udtf import AnalyzeArgument, AnalyzeResult, PartitioningColumn, SelectedColumn
 from pyspark.util import PythonEvalType
 
-from sparkleene.columns.fields import Place
 from sparkleene.columns.schema import check
-from sparkleene.errors import Diagnostic, QueryError, SparkleeneError, suggest
+from sparkleene.errors import Diagnostic, Place, QueryError, SparkleeneError, suggest
 from sparkleene.plan.plan import Plan
 from sparkleene.spark.tasks import cores, sent
 from sparkleene.spark.types import empty, returned, schema_to_spark
@@ -118,8 +117,8 @@ def analyzed(
     query._check_type(schema.names)
     plan: Plan = query._plan_for(tuple(schema.names))
     needed = query._needed(plan, schema.names)
-    found = check(plan, empty(schema, needed), query._options(), text.value, "query")
-    place = Place(text.value, "query")
+    place = Place(text.value)
+    found = check(plan, empty(schema, needed), query._options(), place)
     result = pa.schema([(column.name, returned(column.name, column.type, place)) for column in found])
     return Analyzed(
         schema_to_spark(result),

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from sparkleene.columns.fields import Place, decoded
+from sparkleene.columns.fields import decoded
 from sparkleene.columns.keys import buckets
 from sparkleene.errors import SparkleeneError
 from sparkleene.ongoing import seal
@@ -88,7 +88,7 @@ class Pack:
 
             assert isinstance(job, Job)
             with job.blamed(table):
-                units, rows = stretches(job.plan, table, job.options, cores(), job.source, job.filename)
+                units, rows = stretches(job.plan, table, job.options, cores(), job.place)
             parts = [(job.own(rows), job.keys), (units, unit_keys(job.plan))]
         else:
             parts = [(job.own(table), job.keys)]
@@ -137,7 +137,7 @@ class Compose:
             )
             help = "pass strategy='shuffle', which relies on neither"
             job = self.job.each[0]
-            raise Place(job.source, job.filename).error("wrong-statistics", message, help=help)
+            raise job.place.error("wrong-statistics", message, help=help)
         for parts in found.values():
             one = self.composed([parts])
             yield one if one is not None else self.again(*parts)
@@ -162,7 +162,7 @@ class Compose:
         (job,) = self.job.each
         rows, units = (joined([table for part in parts for table in part[place]]) for place in (0, 1))
         with job.blamed(rows):
-            evaluated = compose(job.plan, units, rows, job.options, cores(), job.source, job.filename)
+            evaluated = compose(job.plan, units, rows, job.options, cores(), job.place)
         return None if evaluated is None else job.written((*evaluated, None))
 
 

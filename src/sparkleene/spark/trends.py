@@ -10,6 +10,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from sparkleene.columns.options import Options
+from sparkleene.errors import Place
 from sparkleene.plan.plan import Plan
 from sparkleene.spark import batch, sql, tasks
 from sparkleene.spark.request import Request, col
@@ -23,14 +24,14 @@ def trends(request: Request, frame: DataFrame, limit: int | None) -> DataFrame:
     """Return the first trends of a query over a DataFrame, all for None, as one that is not evaluated yet."""
     batch.checked(request, frame)
     plan, options = request.plan, request.options
-    task = Find(plan, options, pa.schema([]), limit, request.source, request.filename)
+    task = Find(plan, options, pa.schema([]), limit, request.place)
     found = task.found(empty(frame.schema, request.needed)).schema
     schema = pa.schema([(field.name, returned(field.name, field.type, request.place)) for field in found])
     rows = batch.relevant(request, frame).select([sql.column((name,)) for name in request.needed])
     keys = [sql.column(plan.bound.keys[k].path) for k in plan.together]
     moved = rows.repartition(*keys) if keys else rows.repartition(1)
     wider = schema.append(pa.field(tasks.ERROR, pa.string()))
-    task = Find(plan, options, wider, limit, request.source, request.filename)
+    task = Find(plan, options, wider, limit, request.place)
     results = raised(request.mapped(moved, task, wider)).drop(tasks.ERROR)
     order = [col(name) for name in schema.names if name not in EVENTS and name != "window_end"]
     time = next(field.name for field in schema.field("events").type.value_type if field.name != "label")
@@ -49,8 +50,7 @@ class Find:
     options: Options
     schema: pa.Schema
     limit: int | None
-    source: str
-    filename: str
+    place: Place
 
     def __call__(self, batches: tasks.Batches) -> Iterator[pa.RecordBatch]:
         """Find the first trends of a partition."""
@@ -63,7 +63,7 @@ class Find:
         """Find the first trends of a table; the number of a row, which means nothing here, is left out."""
         from sparkleene.engine.trends import trends
 
-        result = trends(self.plan, table, self.options, self.limit, self.source, self.filename)
+        result = trends(self.plan, table, self.options, self.limit, self.place)
         for name in EVENTS:
             if name in result.column_names:
                 at = result.column_names.index(name)

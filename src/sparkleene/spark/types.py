@@ -7,7 +7,7 @@ from collections.abc import Iterable
 import pyarrow as pa
 from pyspark.sql import types as T
 
-from sparkleene.columns.fields import Place
+from sparkleene.errors import Place
 
 _PLAIN: tuple[tuple[type[T.DataType], pa.DataType], ...] = (
     (T.ByteType, pa.int8()),

@@ -19,8 +19,8 @@ from pyspark.sql import types as T
 
 from sparkleene.columns import compare
 from sparkleene.columns.expressions import evaluate
-from sparkleene.columns.fields import EXACT, Place
-from sparkleene.errors import DataError
+from sparkleene.columns.fields import EXACT
+from sparkleene.errors import DataError, Place
 from sparkleene.language.bound import Path, Term
 
 NO_TEXT = Place()

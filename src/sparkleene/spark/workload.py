@@ -51,7 +51,7 @@ def files_explained(requests: Sequence[Request]) -> Iterator[tuple[str, str]]:
 
 def _described(family: Sequence[Request]) -> Iterator[tuple[str, str]]:
     common = set.intersection(*(set(request.keys) for request in family))
-    names = [query.filename for request in family for query in request.queries]
+    names = [query.place.filename for request in family for query in request.queries]
     yield "queries", ", ".join(names)
     yield (
         "spread",

@@ -8,7 +8,7 @@ from dataclasses import replace
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
-from sparkleene.errors import Diagnostic, QueryError
+from sparkleene.errors import Diagnostic, Place, QueryError
 from sparkleene.language import to_text
 from sparkleene.language.query_files import Source, read_query_file
 from sparkleene.query import OutputMode, Query, Strategy, _is_spark
@@ -99,12 +99,12 @@ class Workload:
         made = self._parts_for(tuple(names))
         needed = sorted({column for part in made for column in some._needed(part.plan, names)})
         table, back = read(data, needed, [] if some.type is None else [some.type])
-        sources = {name: (q.text, q._filename) for name, q in self.queries.items()}
+        places = {name: Place(q.text, q._filename) for name, q in self.queries.items()}
         with held():
             given = [(part, replace(some._options(), choice=self._choice)) for part in made]
             runs: list[Any] = []
             panes = self._joints_for(tuple(names))
-            found = dict(results(given, table, threads_of(threads), sources, joints=panes, runs=runs))
+            found = dict(results(given, table, threads_of(threads), places, joints=panes, runs=runs))
         self._stats = stats(runs)
         return back(union({name: found[name] for name in self.queries}))
 
@@ -121,7 +121,7 @@ class Workload:
             options = replace(q._options(), numbered=False, choice=self._choice)
             needed = tuple(q._needed(made, names))
             how = (strategy, output_mode, to_text(q._tree), q._tree.name)
-            queries[name] = Request(made, options, needed, q.text, name, *how, number=number)
+            queries[name] = Request(made, options, needed, Place(q.text, name), *how, number=number)
         requests = []
         for part in self._parts_for(tuple(names)):
             alone = tuple(queries[name] for name in part.names)

@@ -15,14 +15,11 @@ from sparkleene.engine.execute import Results
 from sparkleene.engine.graphlets import Sharing
 from sparkleene.engine.panes import together
 from sparkleene.engine.run import Evaluated, evaluate
-from sparkleene.errors import DataError, Diagnostic, SparkleeneError
+from sparkleene.errors import DataError, Diagnostic, Place, SparkleeneError
 from sparkleene.workload.merge import Joint, Part
 
 QUERY = "query"
 """The column that says which query a row is of."""
-
-Source = tuple[str, str]
-"""The text of a query and the name that errors show for it."""
 
 Write = Callable[..., pa.Table]
 """`finish.finish`, or `partial.partial` for results that are added up elsewhere."""
@@ -32,7 +29,7 @@ def results(
     parts: Sequence[tuple[Part, Options]],
     table: pa.Table,
     threads: int,
-    sources: Mapping[str, Source],
+    places: Mapping[str, Place],
     write: Write = finish.finish,
     joints: Sequence[Joint] = (),
     runs: list[tuple[Part, Sharing | None]] | None = None,
@@ -42,14 +39,14 @@ def results(
     `joints` are parts that may share panes; `runs` is given what was counted.
     """
     with remembering():
-        yield from _results(parts, table, threads, sources, write, joints, runs)
+        yield from _results(parts, table, threads, places, write, joints, runs)
 
 
 def _results(
     parts: Sequence[tuple[Part, Options]],
     table: pa.Table,
     threads: int,
-    sources: Mapping[str, Source],
+    places: Mapping[str, Place],
     write: Write,
     joints: Sequence[Joint],
     runs: list[tuple[Part, Sharing | None]] | None,
@@ -57,17 +54,17 @@ def _results(
     done: set[str] = set()
     for joint in joints:
         options = next(options for part, options in parts if part.names == joint.members[0].names)
-        for name, result in _by_panes(joint, table, options, threads, sources, write):
+        for name, result in _by_panes(joint, table, options, threads, places, write):
             done.add(name)
             yield name, result
     for part, options in parts:
         if part.names[0] in done:
             continue
         try:
-            made = evaluate(part.plan, table, options, threads, *sources[part.names[0]])
+            made = evaluate(part.plan, table, options, threads, places[part.names[0]])
         except SparkleeneError:
             for name, plan in zip(part.names, part.alone, strict=True):  # who is at fault tells it
-                evaluate(plan, table, options, threads, *sources[name])
+                evaluate(plan, table, options, threads, places[name])
             raise
         if runs is not None:
             runs.append((part, made[0].sharing))
@@ -75,15 +72,15 @@ def _results(
 
 
 def _by_panes(
-    joint: Joint, table: pa.Table, options: Options, threads: int, sources: Mapping[str, Source], write: Write
+    joint: Joint, table: pa.Table, options: Options, threads: int, places: Mapping[str, Place], write: Write
 ) -> Iterator[tuple[str, pa.Table]]:
     """Evaluate parts that differ in their windows by common panes; give nothing where that costs more."""
     windows = [part.plan.bound.window for part in joint.members]
     states = [len(part.plan.machine.states) for part in joint.members]
-    place = sources[joint.part.names[0]]
+    place = places[joint.part.names[0]]
     whole = joint.part
     try:
-        found = together(whole.plan, [one for one in windows if one], states, table, options, threads, *place)
+        found = together(whole.plan, [one for one in windows if one], states, table, options, threads, place)
     except SparkleeneError:
         return  # the query at fault tells it
     for part, evaluated in zip(joint.members, found or (), strict=False):
