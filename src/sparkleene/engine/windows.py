@@ -69,7 +69,7 @@ class Grid:
 
     def panes(self, clock: Array, bounds: Array) -> tuple[Array, Array, Array, Array]:
         """Return the panes that hold rows: sub-stream, number, rows from, rows to."""
-        return kernel.sliding(clock, self.events, bounds, self.base, self.width, self.width)
+        return kernel.sliding(clock, self.events, bounds, self.base, self.width, self.width)  # type: ignore[no-any-return]
 
     def by_panes(self) -> Grid:
         """Return the same windows by a clock that numbers the panes."""

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import numba as nb
 import numpy as np
 
+from sparkleene.kernels.jit import jit
 from sparkleene.kernels.linear import collect, multiply
 from sparkleene.kernels.program import Array, Field, Program
-
-jit = nb.njit(nogil=True, cache=True, error_model="numpy")
 
 
 @jit

@@ -2,22 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any, NamedTuple
 
-import numba as nb
 import numpy as np
 
-from .numbers import add, nonzero, null, times
-from .program import EQ, GE, GT, LE, LT, NEXT, Array, Program
+from sparkleene.kernels.jit import jit
+from sparkleene.kernels.numbers import add, nonzero, null, times
+from sparkleene.kernels.program import EQ, GE, GT, LE, LT, NEXT, Array, Program
 
 _BIT = np.uint64(1)
 _NONE = np.uint64(0)
-
-
-def compiled(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Compile a kernel or a helper of kernels."""
-    return nb.njit(nogil=True, cache=True, error_model="numpy")(function)  # type: ignore[no-any-return]
 
 
 class Actions(NamedTuple):
@@ -35,7 +29,7 @@ class Actions(NamedTuple):
     stored: Array  # bool[states]: entries are kept one by one
 
 
-@compiled
+@jit
 def has(mask: Any, label: Any) -> bool:
     """Tell whether a label is in a mask."""
     return (mask >> np.uint64(label)) & _BIT != _NONE  # type: ignore[no-any-return]
@@ -81,7 +75,7 @@ def actions(program: Program, moved: bool) -> Actions:
     return Actions(off, label[t], program.src[t], program.dst[t], program.pair[t], last, stored)
 
 
-@compiled
+@jit
 def symbol_of(labels: Array, mask: Any) -> int:
     """Find the symbol of a mask; where it is not there, ticks move nothing and any will do."""
     a, b = 0, len(labels) - 1
@@ -94,7 +88,7 @@ def symbol_of(labels: Array, mask: Any) -> int:
     return a
 
 
-@compiled
+@jit
 def tick_symbol(labels: Array, symbol: Array, i: int, j: int) -> int:
     """Find the symbol of the union of a tick's masks."""
     mask = _NONE
@@ -105,7 +99,7 @@ def tick_symbol(labels: Array, symbol: Array, i: int, j: int) -> int:
     return np.int64(symbol[i]) if same else symbol_of(labels, mask)  # type: ignore[return-value]
 
 
-@compiled
+@jit
 def compare(op: int, x: float, y: float) -> bool:
     """Compare two doubles; NaN on a side is never true."""
     if op == LT:
@@ -121,7 +115,7 @@ def compare(op: int, x: float, y: float) -> bool:
     return x < y or x > y
 
 
-@compiled
+@jit
 def blank(value: Array) -> bool:
     """Tell whether a vector holds nothing."""
     for w in range(len(value)):
@@ -130,7 +124,7 @@ def blank(value: Array) -> bool:
     return True
 
 
-@compiled
+@jit
 def pick_up(
     value: Array,
     low: Array,
@@ -158,7 +152,7 @@ def pick_up(
                 low[i] = x
 
 
-@compiled
+@jit
 def put(into: Array, into_low: Array, i: int, value: Array, low: Array, j: int, mod: Array) -> None:
     """Add row j of one table of vectors to row i of another."""
     columns = len(mod)
@@ -168,7 +162,7 @@ def put(into: Array, into_low: Array, i: int, value: Array, low: Array, j: int, 
         into_low[i, m] = min(into_low[i, m], low[j, m])
 
 
-@compiled
+@jit
 def clear(value: Array, low: Array, i: int) -> None:
     """Empty row i of a table of vectors."""
     for w in range(value.shape[1]):
@@ -177,7 +171,7 @@ def clear(value: Array, low: Array, i: int) -> None:
         low[i, m] = np.inf
 
 
-@compiled
+@jit
 def start(value: Array, low: Array, one: Array) -> None:
     """Empty all states, then put the empty trend into the start."""
     for s in range(value.shape[0]):
@@ -186,7 +180,7 @@ def start(value: Array, low: Array, one: Array) -> None:
         value[0, c] = one[c]
 
 
-@compiled
+@jit
 def give(
     program: Program, tot: Array, tot_low: Array, out: Array, out_low: Array, k: int, mod: Array
 ) -> None:

@@ -11,13 +11,12 @@ from typing import NamedTuple
 
 import numpy as np
 
-from .common import (
+from sparkleene.kernels.common import (
     Actions,
     actions,
     blank,
     clear,
     compare,
-    compiled,
     give,
     pick_up,
     put,
@@ -25,10 +24,11 @@ from .common import (
     table,
     tick_symbol,
 )
-from .numbers import add, nonzero
-from .ordered import in_order, longest, move_order
-from .program import ANY, Array, Events, Field, Predicates, Program
-from .ranks import Parts, Work, parts, roles, shape, sort_elements, work
+from sparkleene.kernels.jit import jit
+from sparkleene.kernels.numbers import add, nonzero
+from sparkleene.kernels.ordered import in_order, longest, move_order
+from sparkleene.kernels.program import ANY, Array, Events, Field, Predicates, Program
+from sparkleene.kernels.ranks import Parts, Work, parts, roles, shape, sort_elements, work
 
 LEAF = 40  # events that are compared one by one
 F1, G1, F2, G2, FG, GG = range(6)  # tables of ranks: by first and second inequality, and of equal values
@@ -59,7 +59,7 @@ class State(NamedTuple):
     given_low: Array
 
 
-@compiled
+@jit
 def _rank(
     part: Parts,
     q: int,
@@ -116,7 +116,7 @@ def _rank(
     counts[q, 0], counts[q, 1] = fs, gs
 
 
-@compiled
+@jit
 def _drop_unranked(rank: Array, lists: Array, q: int, counts: Array, first: Array) -> None:
     """Leave in the lists of part q only events that both inequalities rank."""
     for side in range(2):
@@ -132,7 +132,7 @@ def _drop_unranked(rank: Array, lists: Array, q: int, counts: Array, first: Arra
         counts[q, side] = kept
 
 
-@compiled
+@jit
 def _split(lists: Array, kind: int, q: int, first: int, last: int, middle: int, room: Array) -> int:
     """Bring events before `middle` to the front of a list, all in order; return where the others begin."""
     left, right = first, 0
@@ -149,7 +149,7 @@ def _split(lists: Array, kind: int, q: int, first: int, last: int, middle: int, 
     return left
 
 
-@compiled
+@jit
 def _cross(
     orders: int, strict: Array, rank: Array, lists: Array, saved: Array, q: int, begin: int, count: int,
     right: int, end: int, s: int, row: int, state: State, place: Array, tree: Array, tree_low: Array, mod: Array,
@@ -220,7 +220,7 @@ def _cross(
                 at &= at - 1
 
 
-@compiled
+@jit
 def _leaf(
     program: Program,
     act: Actions,
@@ -313,7 +313,7 @@ def _leaf(
         i = j
 
 
-@compiled
+@jit
 def _middle(tick: Array, first: int, last: int) -> int:
     """Find the start of a tick near the middle of rows first:last, or `last` if they are one tick."""
     m = (first + last) // 2
@@ -327,7 +327,7 @@ def _middle(tick: Array, first: int, last: int) -> int:
     return b
 
 
-@compiled
+@jit
 def _items(
     program: Program,
     act: Actions,

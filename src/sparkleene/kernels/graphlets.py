@@ -10,14 +10,12 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-import numba as nb
 import numpy as np
 
+from sparkleene.kernels.jit import jit
 from sparkleene.kernels.linear import advance, collect
 from sparkleene.kernels.numbers import add, mul, null, times
 from sparkleene.kernels.program import Array, Events, Field, Program
-
-jit = nb.njit(nogil=True, cache=True, error_model="numpy")
 
 BURSTS, SHARED, ROWS, SHARED_ROWS, DECISIONS, MATRICES, COLUMNS, SNAPSHOTS = range(8)
 """What is counted for each set of labels."""

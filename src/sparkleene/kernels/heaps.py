@@ -6,9 +6,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from .common import compiled, put
-from .numbers import add
-from .program import Array
+from sparkleene.kernels.common import put
+from sparkleene.kernels.jit import jit
+from sparkleene.kernels.numbers import add
+from sparkleene.kernels.program import Array
 
 
 class Heaps(NamedTuple):
@@ -22,7 +23,7 @@ class Heaps(NamedTuple):
     free: Array  # int64[2]: first node of the list of free ones (by child 0), and nodes used so far
 
 
-@compiled
+@jit
 def meld(child: Array, key: Array, a: int, b: int) -> int:
     """Join two heaps."""
     if a < 0:
@@ -44,7 +45,7 @@ def meld(child: Array, key: Array, a: int, b: int) -> int:
         a = r
 
 
-@compiled
+@jit
 def pop(
     root: Array,
     child: Array,

@@ -7,14 +7,12 @@ make up the matrix of a stretch. `low[s, m*C + c]` are minima.
 
 from __future__ import annotations
 
-import numba as nb
 import numpy as np
 
 from sparkleene.kernels.common import symbol_of
+from sparkleene.kernels.jit import jit
 from sparkleene.kernels.numbers import add, mul, nonzero, null, times
 from sparkleene.kernels.program import Array, Events, Field, Program
-
-jit = nb.njit(nogil=True, cache=True, error_model="numpy")
 
 
 @jit

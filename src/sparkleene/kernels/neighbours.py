@@ -6,13 +6,12 @@ row. The machine without predicates does the rest, with all that comes with it: 
 
 from __future__ import annotations
 
-import numba as nb
 import numpy as np
 
+from sparkleene.kernels.jit import jit
 from sparkleene.kernels.program import EQ, GE, GT, LE, LT, Array, Predicates
 from sparkleene.kernels.scan import code_holds
 
-jit = nb.njit(nogil=True, cache=True, error_model="numpy")
 BLOCK = 1 << 13  # rows whose labels stay in the first-level cache from step to step
 
 

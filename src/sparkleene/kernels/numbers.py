@@ -18,6 +18,8 @@ import numba as nb
 import numpy as np
 from numba.extending import overload
 
+from sparkleene.kernels.jit import jit
+
 BLOCK = 256
 _UP = 2.0**BLOCK
 _DOWN = 2.0**-BLOCK
@@ -119,10 +121,10 @@ def null(x: Any) -> bool:
     return bool(x != x)
 
 
-_wide_add_nb = nb.njit(inline="never", cache=True)(_wide_add)
-_wide_mul_nb = nb.njit(inline="never", cache=True)(_wide_mul)
-widen = nb.njit(cache=True)(_wide)
-_residue_nb = nb.njit(cache=True)(_residue)
+_wide_add_nb = jit(inline="never")(_wide_add)
+_wide_mul_nb = jit(inline="never")(_wide_mul)
+widen = jit(_wide)
+_residue_nb = jit(_residue)
 
 
 @overload(add, inline="always", strict=False)

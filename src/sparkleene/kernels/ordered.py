@@ -10,11 +10,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from .common import Actions, actions, blank, clear, compiled, pick_up, put, table, tick_symbol
-from .numbers import add, nonzero
-from .program import ANY, Array, Events, Field, Predicates, Program
-from .ranks import Parts, Work, parts, roles, shape, work
-from .trees import Trees, move, rank_part
+from sparkleene.kernels.common import Actions, actions, blank, clear, pick_up, put, table, tick_symbol
+from sparkleene.kernels.jit import jit
+from sparkleene.kernels.numbers import add, nonzero
+from sparkleene.kernels.program import ANY, Array, Events, Field, Predicates, Program
+from sparkleene.kernels.ranks import Parts, Work, parts, roles, shape, work
+from sparkleene.kernels.trees import Trees, move, rank_part
 
 
 def supports(program: Program, predicates: Predicates) -> bool:
@@ -56,7 +57,7 @@ class Spans(NamedTuple):
     columns: int  # of a window
 
 
-@compiled
+@jit
 def capture(
     program: Program,
     tot: Array,
@@ -80,7 +81,7 @@ def capture(
             out_low[window, kind, m] = min(out_low[window, kind, m], tot_low[s, m])
 
 
-@compiled
+@jit
 def _stretch(
     program: Program,
     act: Actions,
@@ -244,7 +245,7 @@ def move_order(program: Program) -> Array:
     return order
 
 
-@compiled
+@jit
 def longest(tick: Array, lo: Array, hi: Array) -> Any:
     """Return the length of the longest stretch and of the longest tick."""
     stretch = together = 1
@@ -257,7 +258,7 @@ def longest(tick: Array, lo: Array, hi: Array) -> Any:
     return stretch, together
 
 
-@compiled
+@jit
 def _items(
     program: Program,
     act: Actions,

@@ -10,8 +10,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from .common import compiled
-from .program import EQ, GE, GT, LE, LT, NE, Array, Predicates, Program
+from sparkleene.kernels.jit import jit
+from sparkleene.kernels.program import EQ, GE, GT, LE, LT, NE, Array, Predicates, Program
 
 SMALL = 40  # up to so many elements insertion sort is fastest
 WIDE = 1 << 14  # from so many elements wider digits pay
@@ -108,7 +108,7 @@ def work(n: int) -> Work:
     return Work(key, key.view(np.uint64), np.empty((2, n), np.int32), np.zeros((8, 2048), np.int64))
 
 
-@compiled
+@jit
 def _insertion(key: Array, who: Array, n: int) -> None:
     for j in range(1, n):
         x, e = key[0, j], who[0, j]
@@ -119,7 +119,7 @@ def _insertion(key: Array, who: Array, n: int) -> None:
         key[0, i + 1], who[0, i + 1] = x, e
 
 
-@compiled
+@jit
 def sort(room: Work, n: int) -> None:
     """Sort the first n (key, who) stably by key, none of them NaN."""
     key, bits, who, count = room.key, room.bits, room.who, room.count
@@ -174,7 +174,7 @@ def sort(room: Work, n: int) -> None:
             who[0, j] = who[1, j]
 
 
-@compiled
+@jit
 def sort_elements(
     part: Parts,
     q: int,

@@ -25,9 +25,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from .common import Actions, actions, blank, clear, compare, compiled, pick_up, tick_symbol
-from .numbers import add, nonzero
-from .program import NEXT, Array, Events, Field, Predicates, Program
+from sparkleene.kernels.common import Actions, actions, blank, clear, compare, pick_up, tick_symbol
+from sparkleene.kernels.jit import jit
+from sparkleene.kernels.numbers import add, nonzero
+from sparkleene.kernels.program import NEXT, Array, Events, Field, Predicates, Program
 
 PUSH_F, PUSH_G, PUSH_CONST, NEG, ADD, SUB, MUL, DIV, MOD = range(9)
 CODE_LT, CODE_LE, CODE_GT, CODE_GE, CODE_EQ, CODE_NE = range(9, 15)
@@ -39,7 +40,7 @@ def supports(program: Program, predicates: Predicates) -> bool:
     return True
 
 
-@compiled
+@jit
 def _binary(o: int, x: float, y: float) -> float:
     if o == AND:
         if x == 0.0 or y == 0.0:
@@ -64,7 +65,7 @@ def _binary(o: int, x: float, y: float) -> float:
     return x / y if o == DIV else np.fmod(x, y)
 
 
-@compiled
+@jit
 def code_holds(
     code: Array, first: int, last: int, consts: Array, f: Array, g: Array, old: int, new: int, stack: Array
 ) -> bool:
@@ -87,7 +88,7 @@ def code_holds(
     return stack[top - 1] == 1.0  # type: ignore[no-any-return]
 
 
-@compiled
+@jit
 def holds(
     off: Array,
     op: Array,
@@ -110,7 +111,7 @@ def holds(
     return code_holds(code, code_off[p], code_off[p + 1], consts, f, g, old, new, stack)  # type: ignore[no-any-return]
 
 
-@compiled
+@jit
 def _copy(ev: Array, val: Array, low: Array, s: int, i: int, t: int, j: int) -> None:
     """Copy entry i of state s to place j of state t."""
     ev[t, j] = ev[s, i]
@@ -120,7 +121,7 @@ def _copy(ev: Array, val: Array, low: Array, s: int, i: int, t: int, j: int) -> 
         low[t, j, m] = low[s, i, m]
 
 
-@compiled
+@jit
 def _settle(
     keep: Array, leave: Array, s: int, y: int, ext: Array, at: Array, ev: Array, val: Array, low: Array
 ) -> None:
@@ -149,7 +150,7 @@ def _settle(
     at[1, s], at[2, s] = free, free + at[2, s] - mid
 
 
-@compiled
+@jit
 def _advance(
     program: Program,
     act: Actions,
@@ -283,7 +284,7 @@ def _advance(
     return i
 
 
-@compiled
+@jit
 def _items(
     program: Program,
     act: Actions,

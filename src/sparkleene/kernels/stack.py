@@ -9,13 +9,12 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-import numba as nb
 import numpy as np
 
+from sparkleene.kernels.jit import jit
 from sparkleene.kernels.program import GE, GT, LE, LT, NEXT, Array, Events, Predicates, Program
 from sparkleene.kernels.words import Vector, steps, tuple_setitem
 
-jit = nb.njit(nogil=True, cache=True, error_model="numpy")
 MAX_STATES = 8
 NONE, SOME, ALL = 0, 1, 2
 

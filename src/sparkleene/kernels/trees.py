@@ -6,10 +6,11 @@ from typing import NamedTuple
 
 import numpy as np
 
-from .common import clear, compiled
-from .numbers import add
-from .program import Array
-from .ranks import Parts, Work, sort_elements
+from sparkleene.kernels.common import clear
+from sparkleene.kernels.jit import jit
+from sparkleene.kernels.numbers import add
+from sparkleene.kernels.program import Array
+from sparkleene.kernels.ranks import Parts, Work, sort_elements
 
 
 class Trees(NamedTuple):
@@ -33,7 +34,7 @@ class Trees(NamedTuple):
     entry_low: Array
 
 
-@compiled
+@jit
 def rank_part(
     part: Parts,
     q: int,
@@ -121,7 +122,7 @@ def rank_part(
     return cells + places
 
 
-@compiled
+@jit
 def insert(
     slot: Array,
     base: Array,
@@ -156,7 +157,7 @@ def insert(
             k += k & -k
 
 
-@compiled
+@jit
 def _erase(trees: Trees, s: int) -> None:
     """Empty the trees of state s along the paths of its entries."""
     node = trees.first[s]
@@ -176,7 +177,7 @@ def _erase(trees: Trees, s: int) -> None:
     trees.first[s] = -1
 
 
-@compiled
+@jit
 def move(trees: Trees, s: int, t: int, stored: Array, mod: Array) -> None:
     """Move the entries of stored state s to state t, which is not stored, or gone (-1), or stored."""
     if t < 0 or not stored[t]:

@@ -12,9 +12,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from .common import compare, compiled, has, tick_symbol
-from .program import ANY, NEXT, Array, Predicates, Program
-from .scan import holds
+from sparkleene.kernels.common import compare, has, tick_symbol
+from sparkleene.kernels.jit import jit
+from sparkleene.kernels.program import ANY, NEXT, Array, Predicates, Program
+from sparkleene.kernels.scan import holds
 
 # Columns of an end. EARLIER: how many ends are of earlier ticks. SINCE, UNTIL: the log's lengths before and after
 # its tick. LOGGED: its last place in the log. LINK: the next end that waits in the same state.
@@ -60,7 +61,7 @@ class Waiting(NamedTuple):
     touched: Array  # bool[states]: whether some are extended in this tick
 
 
-@compiled
+@jit
 def _kinds(program: Program, events: Events, lasting: bool, lo: int, hi: int) -> Array:
     """Return the class that finished trends of each row will have when the window closes, -1 if they are gone."""
     outs = len(program.out_state)
@@ -89,7 +90,7 @@ def _kinds(program: Program, events: Events, lasting: bool, lo: int, hi: int) ->
     return kinds
 
 
-@compiled
+@jit
 def _grown(old: Array, size: int) -> Array:
     """Return the rows with room for as many again if there are `size` of them already."""
     if size < len(old):
@@ -101,7 +102,7 @@ def _grown(old: Array, size: int) -> Array:
     return new
 
 
-@compiled
+@jit
 def _push(index: Index, f: Array, ends: Array, wait: Waiting, lo: int, k: int, state: int) -> None:
     """Let an end wait in a state."""
     ends[k, LINK] = wait.head[state]
@@ -121,7 +122,7 @@ def _push(index: Index, f: Array, ends: Array, wait: Waiting, lo: int, k: int, s
         index.cells[slot, cell, 0], index.cells[slot, cell, 1] = least, greatest
 
 
-@compiled
+@jit
 def _fits(
     predicates: Predicates,
     events: Events,
@@ -152,7 +153,7 @@ def _fits(
     return False
 
 
-@compiled
+@jit
 def _extend(
     program: Program,
     predicates: Predicates,
@@ -208,7 +209,7 @@ def _extend(
     return ends, n
 
 
-@compiled
+@jit
 def _settle(
     program: Program,
     index: Index,
@@ -252,7 +253,7 @@ def _settle(
     return log, logged
 
 
-@compiled
+@jit
 def reach(
     program: Program, predicates: Predicates, events: Events, index: Index, lo: Array, hi: Array, need: int
 ) -> tuple[Array, Array, Array]:
@@ -332,7 +333,7 @@ def reach(
     return firsts, ends[:n], log[:logged]
 
 
-@compiled
+@jit
 def before(
     program: Program,
     predicates: Predicates,

@@ -11,12 +11,11 @@ from typing import NamedTuple
 
 import numpy as np
 
-from .common import (
+from sparkleene.kernels.common import (
     Actions,
     actions,
     blank,
     clear,
-    compiled,
     give,
     has,
     pick_up,
@@ -25,11 +24,12 @@ from .common import (
     table,
     tick_symbol,
 )
-from .heaps import Heaps, meld, pop
-from .numbers import add, nonzero
-from .ordered import in_order, longest
-from .program import GE, GT, LE, LT, NEXT, Array, Events, Field, Predicates, Program
-from .ranks import Work, sort, work
+from sparkleene.kernels.heaps import Heaps, meld, pop
+from sparkleene.kernels.jit import jit
+from sparkleene.kernels.numbers import add, nonzero
+from sparkleene.kernels.ordered import in_order, longest
+from sparkleene.kernels.program import GE, GT, LE, LT, NEXT, Array, Events, Field, Predicates, Program
+from sparkleene.kernels.ranks import Work, sort, work
 
 SOME, ALL = 1, 2
 
@@ -87,7 +87,7 @@ class Plan(NamedTuple):
     asks: Array  # bool[symbols, states]: by predicate
 
 
-@compiled
+@jit
 def _share(
     heaps: Heaps,
     plan: Plan,
@@ -125,7 +125,7 @@ def _share(
         put(full, full_low, s, part, part_low, s + room.who[0, n - 1] * states, mod)
 
 
-@compiled
+@jit
 def _stretch(
     program: Program,
     act: Actions,
@@ -371,7 +371,7 @@ def _plan(program: Program, predicates: Predicates, stored: Array) -> Plan:
     return Plan(column, sign, strict, left, move, order, off, state, kind, kinds & SOME != 0)
 
 
-@compiled
+@jit
 def _items(
     program: Program,
     act: Actions,

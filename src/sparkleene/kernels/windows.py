@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import numba as nb
 import numpy as np
 
+from sparkleene.kernels.jit import jit
 from sparkleene.kernels.program import Array
-
-jit = nb.njit(nogil=True, cache=True, error_model="numpy")
 
 
 @jit

@@ -14,11 +14,11 @@ import numpy as np
 from numba.cpython.unsafe.tuple import tuple_setitem
 
 from sparkleene.kernels.common import symbol_of
+from sparkleene.kernels.jit import jit
 from sparkleene.kernels.linear import copy
 from sparkleene.kernels.numbers import add, mul, widen
 from sparkleene.kernels.program import Array, Events, Program
 
-jit = nb.njit(nogil=True, cache=True, error_model="numpy", fastmath={"contract"})
 if nb.config.DISABLE_JIT:
 
     def tuple_setitem(values: tuple[float, ...], at: int, value: float) -> tuple[float, ...]:
@@ -108,7 +108,7 @@ def words(kept: Array, added: Array, bits: int, length: int) -> Array:
     return table
 
 
-@jit
+@jit(fastmath={"contract"})
 def walk(
     program: Program,
     words: Words,
@@ -163,14 +163,14 @@ def walk(
     return state
 
 
-@jit
+@jit(fastmath={"contract"})
 def _add(source: Array, target: Array) -> None:
     for i in range(target.shape[0]):
         for j in range(target.shape[1]):
             target[i, j] += source[i, j]
 
 
-@jit
+@jit(fastmath={"contract"})
 def vectors(
     program: Program, words: Words, start: Vector, events: Events, lo: Array, hi: Array, out: Array
 ) -> None:
@@ -181,7 +181,7 @@ def vectors(
             out[k, program.out_class[o]] += state[program.out_state[o]]
 
 
-@jit
+@jit(fastmath={"contract"})
 def matrices(
     program: Program, words: Words, columns: tuple[int, ...], zero: Vector, events: Events, lo: Array, hi: Array,
     out: Array,
