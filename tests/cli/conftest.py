@@ -6,7 +6,7 @@ import pytest
 from tests.cli.command import EVENTS
 
 import sparkleene as sk
-from sparkleene.cli.show import write_events
+from sparkleene.cli.output_files import write_events
 
 
 @pytest.fixture

@@ -1,7 +1,8 @@
 """The command line: `sparkleene run QUERY EVENTS...` and what belongs to it.
 
 `app` has the commands, each a few lines; the other modules do what a command needs: read (`inputs`), start Spark
-(`sparks`), run a stream (`live`), show (`show`, `progress`), and turn what goes wrong into a message (`failures`).
+(`spark_session`), run a stream (`stream`, `stream_sources`), write and show (`output_files`, `show`, `results`,
+`progress`), and turn what goes wrong into a message (`failures`).
 """
 
 
@@ -10,9 +11,9 @@ def main() -> None:
     import sys
 
     from sparkleene.cli.app import app
-    from sparkleene.cli.failures import told
+    from sparkleene.cli.failures import report_failures
 
-    with told():  # what goes wrong around commands, such as printing their help
+    with report_failures():  # what goes wrong around commands, such as printing their help
         try:
             app(prog_name="sparkleene")
         except SystemExit:

@@ -12,13 +12,13 @@ import typer
 from typer.core import TyperGroup
 
 from sparkleene import __version__
-from sparkleene.cli import inputs, show, sparks
+from sparkleene.cli import inputs, output_files, show
 from sparkleene.cli.examples import EXAMPLES
-from sparkleene.cli.failures import rendered, told, wrong
+from sparkleene.cli.failures import render_error, report_failures, usage_error
 from sparkleene.cli.options import (
-    Ask,
     Asked,
     Columns,
+    Compiler,
     Conf,
     Engine,
     Events,
@@ -30,10 +30,18 @@ from sparkleene.cli.options import (
     QueryText,
     Shared,
     queries_of,
-    reading,
+    with_reading_options,
 )
-from sparkleene.cli.progress import note, working
-from sparkleene.cli.results import by_window, charts, hint, key_names, nothing, summary
+from sparkleene.cli.progress import note, show_progress
+from sparkleene.cli.results import (
+    draw_charts,
+    explain_no_trends,
+    hint_unknown_types,
+    key_names,
+    sort_rows,
+    summary,
+)
+from sparkleene.cli.spark_session import describe_jobs, require_pyspark, start_spark
 from sparkleene.columns.files import Files
 from sparkleene.errors import SparkleeneError
 from sparkleene.language.query_files import Source
@@ -41,11 +49,11 @@ from sparkleene.workload import Workload
 
 
 class Commands(TyperGroup):
-    """The commands; what goes wrong in one is told."""
+    """The commands; what goes wrong in one is printed."""
 
     def invoke(self, ctx: Any) -> Any:
         """Run a command."""
-        with told():
+        with report_failures():
             return super().invoke(ctx)
 
 
@@ -61,9 +69,9 @@ app = typer.Typer(
 
 
 @app.command(epilog=EXAMPLES["run"])
-@reading
+@with_reading_options
 def run(
-    ask: Ask,
+    compiler: Compiler,
     query: QueryText,
     events: Events,
     more: More = None,
@@ -86,65 +94,69 @@ def run(
     conf: Conf = None,
 ) -> None:
     """Run a query, or several, over files of events."""
-    kind = show.format_of(format, output)
+    kind = output_files.choose_format(format, output)
     if output is not None:
-        show.check_output(output)
+        output_files.check_output(output)
     if plot_file is not None:
-        show.check_output(plot_file, folders=False)
+        output_files.check_output(plot_file, folders=False)
         if not plot_file.lower().endswith((".png", ".svg")):
-            raise wrong(f"'{plot_file}' does not end in .png or .svg", "a chart is saved as PNG or as SVG")
-    _fits(engine, master, conf)
-    asked = ask.several(query, more, sharing)
+            raise usage_error(
+                f"'{plot_file}' does not end in .png or .svg", "a chart is saved as PNG or as SVG"
+            )
+    _check_engine(engine, master, conf)
+    asked = compiler.several(query, more, sharing)
     names = dict.fromkeys(output.name for q in queries_of(asked) for output in q.plan.bound.outputs)
     if isinstance(asked, Workload) and plot_file is not None:
-        raise wrong("a picture is of one query", "leave out --plot-file; --plot draws them all as text")
+        raise usage_error("a picture is of one query", "leave out --plot-file; --plot draws them all as text")
     if stats and not (isinstance(asked, Workload) and engine == "local"):
-        raise wrong("--stats is for several queries in this process", "leave it out, or add --engine local")
+        raise usage_error(
+            "--stats is for several queries in this process", "leave it out, or add --engine local"
+        )
     if engine == "spark":
-        sparks.need()
+        require_pyspark()
     if plot_file is not None and find_spec("matplotlib") is None:
         help = "pip install 'sparkleene[plot]', in a checkout '.[plot]'; --plot needs nothing"
-        raise wrong("pictures need matplotlib", help, code="missing-matplotlib")
+        raise usage_error("pictures need matplotlib", help, code="missing-matplotlib")
     if plot_value is not None and plot_value not in names:
-        raise wrong(f"the result has no aggregate '{plot_value}'", f"choose from {', '.join(names)}")
+        raise usage_error(f"the result has no aggregate '{plot_value}'", f"choose from {', '.join(names)}")
     drawn = plot or plot_file is not None
-    found = inputs.events_of(events, columns)
+    found = inputs.find_events(events, columns)
     if engine == "local" or found.blank:
-        with working(f"counting trends in {_many(found)}"):
+        with show_progress(f"counting trends in {_count_events(found)}"):
             result = asked.run(found)
     else:
-        folder = output if output is not None and show.is_folder(output) and not drawn else None
-        result = _on_spark(asked, events, found, master, conf, kind, folder)
+        folder = output if output is not None and output_files.is_folder(output) and not drawn else None
+        result = _run_on_spark(asked, events, found, master, conf, kind, folder)
         if result is None:
             return
-    show.write(result, kind, output)
+    output_files.write(result, kind, output)
     note(summary(result, output))
     if not result.num_rows:
-        nothing(asked, found)
+        explain_no_trends(asked, found)
     if stats and isinstance(asked, Workload):
         print(asked.stats, file=sys.stderr)
-    for chart in charts(result, asked, plot_value) if drawn else ():
+    for chart in draw_charts(result, asked, plot_value) if drawn else ():
         if plot:
             print(chart.text(color=sys.stdout.isatty()))
         if plot_file is not None:
-            with show.written(plot_file) as path:
+            with output_files.replace_file(plot_file) as path:
                 chart.save(path)
 
 
-def _fits(engine: str, master: str | None, conf: Any) -> None:
+def _check_engine(engine: str, master: str | None, conf: Any) -> None:
     """Raise for settings of Spark where Spark has nothing to do."""
     if engine == "local" and (master is not None or conf):
         given = "--master" if master is not None else "--conf"
-        raise wrong(f"{given} is for Spark", "leave it out, or choose --engine spark")
+        raise usage_error(f"{given} is for Spark", "leave it out, or choose --engine spark")
 
 
-def _many(events: Files) -> str:
+def _count_events(events: Files) -> str:
     """Return how many events there are, for a person who waits, where the files tell it at once."""
     rows = events.rows if sys.stderr.isatty() else None
     return "events" if rows is None else f"{rows:,} events"
 
 
-def _on_spark(
+def _run_on_spark(
     asked: Asked,
     events: list[str],
     found: Files,
@@ -154,25 +166,25 @@ def _on_spark(
     folder: str | None,
 ) -> Any:
     """Return the result on Spark by query, window and group, or have it written to a folder."""
-    many = _many(found)
-    with working("starting Spark") as line, sparks.started(master, conf) as spark:
+    many = _count_events(found)
+    with show_progress("starting Spark") as line, start_spark(master, conf) as spark:
         line.text = f"counting trends in {many}"
-        line.more = lambda: sparks.work_of(spark)
+        line.more = lambda: describe_jobs(spark)
         frame = asked.run(
-            events if found.kind == "parquet" else inputs.frame_of(spark, found), engine="spark"
+            events if found.kind == "parquet" else inputs.read_frame(spark, found), engine="spark"
         )
         if folder is not None:
             mode = "errorifexists" if "://" in folder else "append"  # a folder here is empty or not there yet
             frame.write.format(kind).option("header", True).mode(mode).save(folder)
             return None
         result = frame.toArrow()
-    return by_window(result, asked)
+    return sort_rows(result, asked)
 
 
 @app.command(epilog=EXAMPLES["trends"])
-@reading
+@with_reading_options
 def trends(
-    ask: Ask,
+    compiler: Compiler,
     query: QueryText,
     events: Events,
     limit: Annotated[int, typer.Option(min=0, metavar="N", help="How many trends.")] = 20,
@@ -182,29 +194,29 @@ def trends(
     conf: Conf = None,
 ) -> None:
     """Show the trends behind a number, a line each."""
-    _fits(engine, master, conf)
-    q = ask(query)
-    given = inputs.events_of(events, columns)
+    _check_engine(engine, master, conf)
+    q = compiler.one(query)
+    given = inputs.find_events(events, columns)
     if engine == "local" or given.blank:
-        with working(f"looking for trends in {_many(given)}"):
+        with show_progress(f"looking for trends in {_count_events(given)}"):
             found = q.trends(given, limit=limit)
     else:
-        with working("starting Spark") as line, sparks.started(master, conf) as spark:
+        with show_progress("starting Spark") as line, start_spark(master, conf) as spark:
             line.text = "looking for trends"
-            line.more = lambda: sparks.work_of(spark)
-            found = q.trends(inputs.frame_of(spark, given), limit=limit).toArrow()
+            line.more = lambda: describe_jobs(spark)
+            found = q.trends(inputs.read_frame(spark, given), limit=limit).toArrow()
     for row in found.to_pylist():
-        print(show.trend(row, q.plan.bound.group_names, q.time, key_names(q)))
+        print(show.trend_line(row, q.plan.bound.group_names, q.time, key_names(q)))
     if not found.num_rows and limit:
-        nothing(q, given)
+        explain_no_trends(q, given)
     all_ = found.num_rows < limit
     note(f"all {found.num_rows} trends" if all_ else f"the first {limit} trends; --limit N shows more")
 
 
 @app.command(epilog=EXAMPLES["explain"])
-@reading
+@with_reading_options
 def explain(
-    ask: Ask,
+    compiler: Compiler,
     query: QueryText,
     more: More = None,
     sharing: Shared = None,
@@ -216,25 +228,25 @@ def explain(
 ) -> None:
     """Tell how a query runs, or draw its automaton; of several, what they share."""
     if dot and svg:
-        raise wrong("both --dot and --svg are given", "leave one of them out")
-    asked = ask.several(query, more, sharing)
+        raise usage_error("both --dot and --svg are given", "leave one of them out")
+    asked = compiler.several(query, more, sharing)
     if isinstance(asked, Workload):
         if dot or svg:
-            raise wrong("a picture is of one query", f"leave out --{'dot' if dot else 'svg'}")
+            raise usage_error("a picture is of one query", f"leave out --{'dot' if dot else 'svg'}")
         text = asked.explain()
     else:
         text = (asked.to_dot() if dot else asked.to_svg() if svg else asked.explain()).rstrip("\n")
     if output is None:
         print(text)
         return
-    with show.written(output) as path:
+    with output_files.replace_file(output) as path:
         Path(path).write_text(text + "\n", encoding="utf_8")
 
 
 @app.command(epilog=EXAMPLES["check"])
-@reading
+@with_reading_options
 def check(
-    ask: Ask,
+    compiler: Compiler,
     query: Queries,
     schema: Annotated[
         str | None,
@@ -250,33 +262,35 @@ def check(
     With --schema the columns and types of a file of events are checked too; nothing is counted.
     """
     if columns is not None and schema is None:
-        raise wrong("--columns is for a file of events", "add --schema EVENTS")
-    found = None if schema is None else inputs.events_of(schema, columns)
+        raise usage_error("--columns is for a file of events", "add --schema EVENTS")
+    found = None if schema is None else inputs.find_events(schema, columns)
     empty = None if found is None else found.empty()
     failed = False
     for given in query:
         try:
             sources = inputs.read_queries(given)
-            errors = _mistakes(ask, sources, empty)
+            errors = _find_errors(compiler, sources, empty)
         except SparkleeneError as error:  # there is no such file
             errors = [error]
         for one in errors:
-            print(one.short() if short else rendered(one), file=sys.stderr)
+            print(one.short() if short else render_error(one), file=sys.stderr)
         failed = failed or bool(errors)
         if not errors:
             if found is not None:
-                hint(ask.of(sources), found)
+                hint_unknown_types(compiler.compile(sources), found)
             note(f"{given if len(given.split()) == 1 else 'query'}: ok")
     if failed:
         raise typer.Exit(1)
 
 
-def _mistakes(ask: Ask, sources: Sequence[Source], empty: Any) -> list[SparkleeneError]:
+def _find_errors(compiler: Compiler, sources: Sequence[Source], empty: Any) -> list[SparkleeneError]:
     """Return what is wrong with queries and the columns they use: with each of them, or else with all together."""
-    if len(sources) > 1 and (errors := [error for one in sources for error in _mistakes(ask, [one], empty)]):
+    if len(sources) > 1 and (
+        errors := [error for one in sources for error in _find_errors(compiler, [one], empty)]
+    ):
         return errors
     try:
-        asked = ask.of(sources)
+        asked = compiler.compile(sources)
         if empty is not None:
             asked.run(empty)
     except SparkleeneError as error:
@@ -311,22 +325,22 @@ def generate(
 
     The same options give the same events.
     """
-    from sparkleene.generators import generate as made
+    from sparkleene.generators import generate as generate_table
 
-    kind = show.format_of(None, output)
-    show.check_output(output)
-    more: dict[str, Any] = dict(inputs.pairs(option, "--option", "tick=1"))
-    with working(f"making {events:,} events"):
-        table = made(name, events, seed=seed, groups=groups, rate=rate, **more)
-    with working(f"writing {output}"):
-        show.write_events(table, kind, output)
+    kind = output_files.choose_format(None, output)
+    output_files.check_output(output)
+    more: dict[str, Any] = dict(inputs.parse_pairs(option, "--option", "tick=1"))
+    with show_progress(f"making {events:,} events"):
+        table = generate_table(name, events, seed=seed, groups=groups, rate=rate, **more)
+    with show_progress(f"writing {output}"):
+        output_files.write_events(table, kind, output)
     note(f"{output}: {table.num_rows:,} events with columns {', '.join(table.column_names)}")
 
 
 @app.command(epilog=EXAMPLES["stream"])
-@reading
+@with_reading_options
 def stream(
-    ask: Ask,
+    compiler: Compiler,
     query: QueryText,
     source: Annotated[
         str,
@@ -377,20 +391,22 @@ def stream(
 
     Windows are printed or written as they close. Ctrl-C ends it.
     """
-    from sparkleene.cli.live import live
-    from sparkleene.cli.sources import Wanted
+    from sparkleene.cli.stream import run_stream
+    from sparkleene.cli.stream_sources import StreamRequest
 
     if output is not None and update:
-        raise wrong("files take each window once", "leave out --update or --output")
+        raise usage_error("files take each window once", "leave out --update or --output")
     kind = format or ("parquet" if output is not None else "table" if sys.stdout.isatty() else "csv")
     if kind == "parquet" and output is None:
-        raise wrong("Parquet is for files", "add --output FOLDER")
+        raise usage_error("Parquet is for files", "add --output FOLDER")
     if kind == "table" and output is not None:
-        raise wrong("tables are not written to folders", "choose --format csv, json or parquet")
-    options = inputs.pairs(option, "--option", "rate=10000")
+        raise usage_error("tables are not written to folders", "choose --format csv, json or parquet")
+    options = inputs.parse_pairs(option, "--option", "rate=10000")
     where = (output, kind, checkpoint, columns)
-    asked = ask.several(query, more, sharing)
-    live(Wanted(asked, source, options, schema, watermark, update, trigger, once, *where), master, conf)
+    asked = compiler.several(query, more, sharing)
+    run_stream(
+        StreamRequest(asked, source, options, schema, watermark, update, trigger, once, *where), master, conf
+    )
 
 
 @app.command()
@@ -408,10 +424,10 @@ def demo(
 
     The data is made here; they run as a batch and one of them as a stream. It takes a minute or two.
     """
-    from sparkleene.cli.demo import demo as shown
+    from sparkleene.cli.demo import run_demo
 
-    sparks.need()
-    shown(events, output, master, conf)
+    require_pyspark()
+    run_demo(events, output, master, conf)
 
 
 def _version(asked: bool) -> None:

@@ -12,9 +12,9 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from sparkleene.cli import show
-from sparkleene.cli.results import by_window, same
-from sparkleene.cli.sparks import few_partitions, started
+from sparkleene.cli import output_files, show
+from sparkleene.cli.results import are_same, sort_rows
+from sparkleene.cli.spark_session import few_partitions, start_spark
 from sparkleene.columns.files import files
 from sparkleene.generators import generate
 from sparkleene.query import Query, query
@@ -56,7 +56,7 @@ class Scene:
         """Make the stream."""
         events = self.events(most)
         table = generate(self.stream, events, rate=events / self.minutes / 60)
-        show.write_events(table, "parquet", str(self.path(folder)))
+        output_files.write_events(table, "parquet", str(self.path(folder)))
 
 
 SCENES = (
@@ -126,7 +126,7 @@ for scene in SCENES:
 """
 
 
-def demo(events: int, output: str, master: str | None, conf: Sequence[str] | None) -> None:
+def run_demo(events: int, output: str, master: str | None, conf: Sequence[str] | None) -> None:
     """Make streams, run the queries on Spark, draw a chart, and replay a stream."""
     folder = Path(output)
     folder.mkdir(parents=True, exist_ok=True)
@@ -145,11 +145,11 @@ def demo(events: int, output: str, master: str | None, conf: Sequence[str] | Non
         other.kill()
     say("  starting Spark ...")
     begin = time.perf_counter()
-    with started(master, conf, few_partitions(master)) as spark:
+    with start_spark(master, conf, few_partitions(master)) as spark:
         clock.add("starting Spark", time.perf_counter() - begin)
-        results = [played(clock, number, scene, folder) for number, scene in enumerate(SCENES, 1)]
-        drawn(results[2], folder)
-        replayed(clock, spark, results[2], folder)
+        results = [run_scene(clock, number, scene, folder) for number, scene in enumerate(SCENES, 1)]
+        draw_chart(results[2], folder)
+        replay_live(clock, spark, results[2], folder)
     clock.show()
     say(f"\nThe streams and the chart are in {folder}. Ask something of your own, for example:\n")
     ask = "RETURN district, COUNT(*) PATTERN SEQ(Request, Pickup) WHERE [rider, district] GROUP-BY district"
@@ -168,7 +168,7 @@ def command() -> str:
 # ---- scenes
 
 
-def played(clock: Clock, number: int, scene: Scene, folder: Path) -> Any:
+def run_scene(clock: Clock, number: int, scene: Scene, folder: Path) -> Any:
     """Run a query on Spark and show the first rows of its result."""
     heading(f"{number}  {scene.title}")
     say(scene.text.strip("\n") + "\n")
@@ -176,18 +176,18 @@ def played(clock: Clock, number: int, scene: Scene, folder: Path) -> Any:
     result = clock.step(
         f"{number}  {scene.stream}",
         "reading Parquet and counting on Spark",
-        lambda: by_window(run(str(scene.path(folder)), engine="spark").toArrow(), scene.query),
+        lambda: sort_rows(run(str(scene.path(folder)), engine="spark").toArrow(), scene.query),
     )
     say(f"  {scene.says}\n")
     middle = max(0, result.num_rows // 2 - ROWS // 2)
     some = result.slice(middle, ROWS)
-    text = show.aligned(some.column_names, show.cells(some), show.numeric(some))
+    text = show.align(some.column_names, show.cells(some), show.are_numeric(some))
     say("".join(f"  {line}\n" for line in text.splitlines()), end="")
     say(f"  ... {some.num_rows} of {result.num_rows:,} rows")
     return result
 
 
-def drawn(result: Any, folder: Path) -> None:
+def draw_chart(result: Any, folder: Path) -> None:
     """Draw a result here, and to a file."""
     say()
     chart = LIVE.query.plot(result)
@@ -198,7 +198,7 @@ def drawn(result: Any, folder: Path) -> None:
     say(f"\n  The same as a picture: {path}")
 
 
-def replayed(clock: Clock, spark: SparkSession, batch: Any, folder: Path) -> None:
+def replay_live(clock: Clock, spark: SparkSession, batch: Any, folder: Path) -> None:
     """Play a stream from its file, and compare the windows that close with those of the batch."""
     heading("5  the same live: prices replayed as a stream, windows as they close")
     from sparkleene.spark import register
@@ -218,13 +218,13 @@ def replayed(clock: Clock, spark: SparkSession, batch: Any, folder: Path) -> Non
         running = writer.trigger(availableNow=True).start(found)
         while not running.awaitTermination(0.5):
             pass
-        return by_window(spark.read.parquet(found).toArrow(), LIVE.query)
+        return sort_rows(spark.read.parquet(found).toArrow(), LIVE.query)
 
     result = clock.step("5  stream", "four batches, in a stateful streaming query", live)
     ends = result.column("window_end").to_pylist()
     closed = [row for row in batch.to_pylist() if row["window_end"] <= max(ends)]
     rows_live = result.to_pylist()
-    if not same(closed, rows_live):
+    if not are_same(closed, rows_live):
         raise AssertionError("the windows of the stream are not those of the batch")
     say(f"  {len(rows_live)} rows of windows that closed: each equals that of the batch, number by number.")
     say(f"  The last {batch.num_rows - len(closed)} rows of the batch are of windows that are still open.")

@@ -32,17 +32,17 @@ WORDS = (
 """Advice for those who write Python, and for those who write commands."""
 
 
-def wrong(
+def usage_error(
     message: str, help: str | None = None, *, code: str = "bad-option", filename: str = "query"
 ) -> SparkleeneError:
-    """Return the error for what the command line says."""
+    """Return the error for a command line that cannot be run."""
     return QueryError(Diagnostic(code, message, help=help), filename=filename)
 
 
-def rendered(error: SparkleeneError) -> str:
-    """Return an error as a command tells it.
+def render_error(error: SparkleeneError) -> str:
+    """Return the message of an error in the words of the command line.
 
-    >>> print(rendered(wrong("the windows have a unit", "pass time_unit, for example 'seconds'")))
+    >>> print(render_error(usage_error("the windows have a unit", "pass time_unit, for example 'seconds'")))
     error[bad-option]: the windows have a unit
      = help: add --time-unit, for example seconds
     """
@@ -53,23 +53,23 @@ def rendered(error: SparkleeneError) -> str:
 
 
 @contextmanager
-def told() -> Iterator[None]:
-    """Tell what goes wrong, and end."""
+def report_failures() -> Iterator[None]:
+    """Print the message of whatever goes wrong, and end with its exit code."""
     try:
         yield
         sys.stdout.flush()
     except SparkleeneError as error:
-        _end(rendered(error))
+        _end(render_error(error))
     except BrokenPipeError:
-        _drop()
+        _silence_output()
         _end("error: the output was closed before its end (broken pipe)")
     except KeyboardInterrupt:
         _end("interrupted", INTERRUPTED)
     except OSError as error:
         if error.filename is None:
-            _drop()
+            _silence_output()
         what = f"'{error.filename}': " if error.filename else ""
-        _end(f"error: {what}{error.strerror or _line(error)}")
+        _end(f"error: {what}{error.strerror or _first_line(error)}")
     except MemoryError:
         _end("error: there is not enough memory", ERROR)
     except Exception as error:
@@ -77,7 +77,7 @@ def told() -> Iterator[None]:
             _end("interrupted", INTERRUPTED)
         if type(error).__module__.split(".")[0] not in ("pyspark", "py4j", "grpc"):
             raise
-        _end(of_spark(error))
+        _end(spark_message(error))
 
 
 def _interrupted(error: BaseException) -> bool:
@@ -88,17 +88,17 @@ def _interrupted(error: BaseException) -> bool:
     return seen is not None
 
 
-def _drop() -> None:
+def _silence_output() -> None:
     """Let what is left to print go nowhere, so that it does not fail again when Python ends."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
-def of_spark(error: BaseException) -> str:
-    """Return what an error of Spark says to a user: our own message in it, or its first line.
+def spark_message(error: BaseException) -> str:
+    """Return the message of an error that Spark raised: our own in it, or its first line.
 
-    >>> of_spark(Exception("[USER_RAISED_EXCEPTION] error[null-time]: no time SQLSTATE: P0001"))
+    >>> spark_message(Exception("[USER_RAISED_EXCEPTION] error[null-time]: no time SQLSTATE: P0001"))
     'error[null-time]: no time'
-    >>> of_spark(Exception("Job aborted."))
+    >>> spark_message(Exception("Job aborted."))
     'error: Spark says: Job aborted.'
     """
     text = str(error)
@@ -106,7 +106,7 @@ def of_spark(error: BaseException) -> str:
     if start < 0:
         cause = getattr(error, "cause", None)
         lines = [line for line in text.strip().splitlines() if not line.startswith("\tat ")]
-        return f"error: Spark says: {_line(cause or error) if not lines else lines[0].strip()}"
+        return f"error: Spark says: {_first_line(cause or error) if not lines else lines[0].strip()}"
     lines = text[start:].split("\n")
     # a message of ours: its first line, and lines that begin with a gutter
     more = [re.match(r"\s*\d* *(=|\||-->) ?", line) for line in lines]
@@ -114,7 +114,7 @@ def of_spark(error: BaseException) -> str:
     return re.sub(r"\s+SQLSTATE: \w+\s*$", "", "\n".join(lines[:end]))
 
 
-def _line(error: BaseException) -> str:
+def _first_line(error: BaseException) -> str:
     return (str(error).strip() or type(error).__name__).splitlines()[0]
 
 

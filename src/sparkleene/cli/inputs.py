@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from sparkleene.cli.failures import wrong
+from sparkleene.cli.failures import usage_error
 from sparkleene.columns.files import Files, files
 from sparkleene.language.query_files import Source, split_queries
 
@@ -29,18 +29,20 @@ def _read(given: str) -> tuple[str, str]:
     if given == "-":
         return sys.stdin.read(), "standard input"
     if not given.strip():
-        raise wrong("the query is empty", "give a file, or the query itself: 'RETURN COUNT(*) PATTERN A+'")
+        raise usage_error(
+            "the query is empty", "give a file, or the query itself: 'RETURN COUNT(*) PATTERN A+'"
+        )
     if len(given.split()) > 1 and not _is_file(given):
         return given, "query"
     path = Path(given)
     if not _is_file(given):
         what = "a folder" if os.path.isdir(given) else "not there"
         help = "give a file, or the query itself in quotes: 'RETURN COUNT(*) PATTERN A+'"
-        raise wrong(f"the query file '{given}' is {what}", help, code="missing-file", filename=given)
+        raise usage_error(f"the query file '{given}' is {what}", help, code="missing-file", filename=given)
     try:
         return path.read_text(encoding="utf_8"), given
     except UnicodeDecodeError:
-        raise wrong(
+        raise usage_error(
             f"the query file '{given}' is not text in UTF-8", code="unreadable-file", filename=given
         ) from None
 
@@ -52,25 +54,25 @@ def _is_file(given: str) -> bool:
         return False
 
 
-def pairs(given: Sequence[str] | None, option: str, example: str) -> dict[str, str]:
+def parse_pairs(given: Sequence[str] | None, option: str, example: str) -> dict[str, str]:
     """Return what a repeated option NAME=VALUE says.
 
-    >>> pairs(["a=1", "b=x=2"], "--conf", "k=v")
+    >>> parse_pairs(["a=1", "b=x=2"], "--conf", "k=v")
     {'a': '1', 'b': 'x=2'}
     """
     parts = [one.partition("=") for one in given or ()]
     for name, sign, _ in parts:
         if not sign or not name.strip():
-            raise wrong(f"{option} is '{name}{sign}'", f"write {option} {example}")
+            raise usage_error(f"{option} is '{name}{sign}'", f"write {option} {example}")
     return {name.strip(): value for name, _, value in parts}
 
 
-def events_of(given: str | Sequence[str], columns: str | None) -> Files:
+def find_events(given: str | Sequence[str], columns: str | None) -> Files:
     """Return files of events; `columns` are the names, with commas, of those of CSV files without a header."""
     return files(given, None if columns is None else [name.strip() for name in columns.split(",")])
 
 
-def frame_of(spark: SparkSession, found: Files) -> DataFrame:
+def read_frame(spark: SparkSession, found: Files) -> DataFrame:
     """Return files of events as a DataFrame; their columns and types are those that the local engine finds."""
     paths = [str(source.path.absolute()) for source in found.sources]
     if found.kind == "parquet":

@@ -11,7 +11,7 @@ from typing import Annotated, Any, Literal, get_type_hints
 import typer
 
 from sparkleene.cli import inputs, show
-from sparkleene.cli.failures import wrong
+from sparkleene.cli.failures import usage_error
 from sparkleene.language.query_files import Source, name_queries
 from sparkleene.query import Query, TimeUnit
 from sparkleene.workload import Sharing, Workload
@@ -61,30 +61,32 @@ Asked = Query | Workload
 
 
 @dataclass(frozen=True)
-class Ask:
-    """Makes queries of what a command is given."""
+class Compiler:
+    """Compiles the queries that a command is given, with the options for all of them."""
 
     options: Mapping[str, Any]
 
-    def __call__(self, given: str) -> Query:
+    def one(self, given: str) -> Query:
         """Return the one query that is given."""
         sources = inputs.read_queries(given)
         if len(sources) > 1:
-            raise wrong(f"there are {len(sources)} queries in '{given}'", "give one of them", filename=given)
+            raise usage_error(
+                f"there are {len(sources)} queries in '{given}'", "give one of them", filename=given
+            )
         return self._query(*sources)
 
     def several(self, given: str, more: Sequence[str] | None, sharing: Sharing | None) -> Asked:
         """Return the query that is given, or a workload if there are more."""
-        return self.of(
+        return self.compile(
             [source for one in (given, *(more or ())) for source in inputs.read_queries(one)], sharing
         )
 
-    def of(self, sources: Sequence[Source], sharing: Sharing | None = None) -> Asked:
+    def compile(self, sources: Sequence[Source], sharing: Sharing | None = None) -> Asked:
         """Compile a query, or several as a workload."""
         if len(sources) > 1:
             return Workload(name_queries(sources), sharing or "auto", **self.options)
         if sharing is not None:
-            raise wrong("--sharing is for several queries", "leave it out, or add --query QUERY")
+            raise usage_error("--sharing is for several queries", "leave it out, or add --query QUERY")
         return self._query(*sources)
 
     def _query(self, source: Source) -> Query:
@@ -96,7 +98,7 @@ def queries_of(asked: Asked) -> list[Query]:
     return [*asked.queries.values()] if isinstance(asked, Workload) else [asked]
 
 
-def _reading(
+def _reading_options(
     time: Annotated[str, typer.Option(metavar="COLUMN", help="The column of times.")] = "time",
     type: Annotated[
         str, typer.Option("--type", metavar="COLUMN", help="The column of event types.")
@@ -119,12 +121,12 @@ def _reading(
             metavar="FILE", help="Concepts above event types: names further and further in, or JSON."
         ),
     ] = None,
-) -> Ask:
-    return Ask(
+) -> Compiler:
+    return Compiler(
         {
             "time": time,
             "type": None if one_type else type,
-            "types": inputs.pairs(define, "--define", "Name='price > 10'") or None,
+            "types": inputs.parse_pairs(define, "--define", "Name='price > 10'") or None,
             "tiebreak": tiebreak,
             "time_unit": time_unit,
             "numbers": "exact" if exact else "double",
@@ -133,18 +135,20 @@ def _reading(
     )
 
 
-def reading(command: Callable[..., None]) -> Callable[..., None]:
-    """Give a command the options that say how events are read, in place of its parameter `ask`."""
-    own, shared = inspect.signature(command), inspect.signature(_reading)
-    hints = get_type_hints(command, include_extras=True) | get_type_hints(_reading, include_extras=True)
-    names = [name for name in own.parameters if name != "ask"]
+def with_reading_options(command: Callable[..., None]) -> Callable[..., None]:
+    """Give a command the options that say how events are read, in place of its parameter `compiler`."""
+    own, shared = inspect.signature(command), inspect.signature(_reading_options)
+    hints = get_type_hints(command, include_extras=True) | get_type_hints(
+        _reading_options, include_extras=True
+    )
+    names = [name for name in own.parameters if name != "compiler"]
     chosen = [own.parameters[name] for name in names] + list(shared.parameters.values())
     parameters = [one.replace(annotation=hints[one.name], kind=one.KEYWORD_ONLY) for one in chosen]
 
     @functools.wraps(command)
     def asked(**given: Any) -> None:
         options = {name: given.pop(name) for name in shared.parameters}
-        command(ask=_reading(**options), **given)
+        command(compiler=_reading_options(**options), **given)
 
     asked.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
     asked.__annotations__ = {one.name: one.annotation for one in parameters}

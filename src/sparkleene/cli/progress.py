@@ -41,7 +41,7 @@ class Line:
 
 
 @contextmanager
-def working(text: str) -> Iterator[Line]:
+def show_progress(text: str) -> Iterator[Line]:
     """Show a line on standard error while work goes on.
 
     Nothing is shown if standard error is not a terminal, or if the work is short.
@@ -55,10 +55,10 @@ def working(text: str) -> Iterator[Line]:
     # a way to the terminal of its own, for standard error is elsewhere while Spark starts
     with open(os.dup(sys.stderr.fileno()), "w", encoding="utf_8") as terminal:
         status = Console(file=terminal).status(Text(text), spinner="dots")
-        yield from _shown(text, status)
+        yield from _tick(text, status)
 
 
-def _shown(text: str, status: Any) -> Iterator[Line]:
+def _tick(text: str, status: Any) -> Iterator[Line]:
     """Show a status from a thread of its own, once the work turns out to be long."""
     from rich.text import Text
 

@@ -21,33 +21,33 @@ MOST = 1 << 30
 """Bytes of files that are looked at once more, here, to find out why there are no trends."""
 
 
-def by_window(result: Any, asked: Asked) -> Any:
-    """Return the rows by query, window and group."""
+def sort_rows(result: Any, asked: Asked) -> Any:
+    """Return the rows in order of query, window and group."""
     if isinstance(asked, Workload):
         import pyarrow as pa
 
         return pa.concat_tables(
-            [by_window(rows, asked.queries[name]) for name, rows in by_query(result, asked)]
+            [sort_rows(rows, asked.queries[name]) for name, rows in split_by_query(result, asked)]
         )
     groups = asked.plan.bound.group_names
     names = [name for name in ("window_start", *groups) if name in result.column_names]
     return result.sort_by([(name, "ascending") for name in names]) if names and result.num_rows else result
 
 
-def by_query(result: Any, workload: Workload) -> Iterator[tuple[str, Any]]:
-    """Return the rows of each query."""
+def split_by_query(result: Any, workload: Workload) -> Iterator[tuple[str, Any]]:
+    """Yield the name and the rows of each query."""
     import pyarrow.compute as pc
 
     for name in workload.queries:
         yield name, result.filter(pc.equal(result["query"], name))
 
 
-def charts(result: Any, asked: Asked, value: str | None) -> Iterator[Chart]:
+def draw_charts(result: Any, asked: Asked, value: str | None) -> Iterator[Chart]:
     """Draw the result; of a workload those of all queries that have the value."""
     if isinstance(asked, Query):
         yield asked.plot(result, value=value)
         return
-    for name, rows in by_query(result, asked):
+    for name, rows in split_by_query(result, asked):
         bound = asked.queries[name].plan.bound
         outputs = [output.name for output in bound.outputs]
         if value is None or value in outputs:
@@ -56,21 +56,21 @@ def charts(result: Any, asked: Asked, value: str | None) -> Iterator[Chart]:
             yield asked.queries[name].plot(own, value=value, title=name)
 
 
-def same(left: Sequence[dict[str, Any]], right: Sequence[dict[str, Any]]) -> bool:
+def are_same(left: Sequence[dict[str, Any]], right: Sequence[dict[str, Any]]) -> bool:
     """Tell whether rows are equal; sums and averages may differ in their last digits.
 
-    >>> same([{"a": 1.0, "b": "x"}], [{"a": 1.0 + 1e-15, "b": "x"}]), same([{"a": 1}], [{"a": 2}]), same([], [{}])
-    (True, False, False)
+    >>> are_same([{"a": 1.0, "b": "x"}], [{"a": 1.0 + 1e-15, "b": "x"}]), are_same([{"a": 1}], [{"a": 2}])
+    (True, False)
     """
     if len(left) != len(right):
         return False
     return all(
-        one.keys() == other.keys() and all(_alike(value, other[name]) for name, value in one.items())
+        one.keys() == other.keys() and all(_are_alike(value, other[name]) for name, value in one.items())
         for one, other in zip(left, right, strict=True)
     )
 
 
-def _alike(one: Any, other: Any) -> bool:
+def _are_alike(one: Any, other: Any) -> bool:
     if isinstance(one, float) and isinstance(other, float):
         return math.isclose(one, other, rel_tol=1e-9) or (math.isnan(one) and math.isnan(other))
     return bool(one == other)
@@ -95,7 +95,7 @@ def key_names(q: Query) -> list[str]:
     return [key.path[0] for key in q.plan.bound.keys if len(key.path) == 1 and key.labels is None]
 
 
-def nothing(asked: Asked, events: Files) -> None:
+def explain_no_trends(asked: Asked, events: Files) -> None:
     """Say on standard error that there are no trends, and in what: a wrong unit of times shows there."""
     if events.bytes > MOST:
         return
@@ -106,10 +106,10 @@ def nothing(asked: Asked, events: Files) -> None:
     ends = pc.min_max(times).as_py()
     span = f", from {plain(ends['min'])} to {plain(ends['max'])}" if ends["min"] is not None else ""
     print(f"note: there are no trends in {len(times):,} events{span}", file=sys.stderr)
-    hint(asked, events)
+    hint_unknown_types(asked, events)
 
 
-def hint(asked: Asked, events: Files) -> None:
+def hint_unknown_types(asked: Asked, events: Files) -> None:
     """Say on standard error which types of patterns no event has: they may be misspelt."""
     queries = queries_of(asked)
     q = queries[0]
@@ -118,14 +118,14 @@ def hint(asked: Asked, events: Files) -> None:
     # with the times, for some of several files may have no column of types
     found = events.read([q.time, q.type]).column(q.type).unique().to_pylist()
     types = [label.type for one in queries for label in one.plan.bound.labels] if found else []
-    for line in unknown(types, [str(one) for one in found]):
+    for line in unknown_types(types, [str(one) for one in found]):
         print(line, file=sys.stderr)
 
 
-def unknown(types: Collection[str], known: Collection[str]) -> Iterator[str]:
+def unknown_types(types: Collection[str], known: Collection[str]) -> Iterator[str]:
     """Return a note for each type that no event has.
 
-    >>> list(unknown(["Kindel", "View"], ["Kindle", "View"]))
+    >>> list(unknown_types(["Kindel", "View"], ["Kindle", "View"]))
     ["note: no event is of the type 'Kindel'; did you mean 'Kindle'?"]
     """
     for name in dict.fromkeys(types):

@@ -1,21 +1,14 @@
-"""Results for people and for pipes: aligned tables with readable numbers, CSV, JSON lines and Parquet."""
+"""Rows as text for people and for pipes: aligned tables with readable numbers, CSV and JSON lines."""
 
 from __future__ import annotations
 
 import csv
 import json
 import math
-import os
-import sys
-import tempfile
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
 from datetime import date, datetime, time, timedelta
 from decimal import Decimal
-from pathlib import Path
 from typing import Any, Literal, TextIO
-
-from sparkleene.cli.failures import wrong
 
 Format = Literal["table", "csv", "json", "parquet"]
 
@@ -23,126 +16,6 @@ MOST = 1000
 """Rows that a table on a terminal has; other formats have all."""
 LONG = 100
 """Digits of an exact number that a table shows."""
-ENDS: dict[str, Format] = {
-    ".csv": "csv",
-    ".json": "json",
-    ".jsonl": "json",
-    ".ndjson": "json",
-    ".parquet": "parquet",
-    ".pq": "parquet",
-    ".txt": "table",
-}
-
-
-def format_of(given: Format | None, output: str | None) -> Format:
-    """Return the format to write: the one asked for, that of the file's name, or what fits who reads it."""
-    if given == "parquet" and output is None:
-        raise wrong("Parquet is for files", "add --output PATH")
-    if given is not None:
-        return given
-    if output is None:
-        return "table" if sys.stdout.isatty() else "csv"
-    found = ENDS.get(Path(output).suffix.lower())
-    if found is not None:
-        return found
-    if is_folder(output):
-        return "parquet"
-    raise wrong(f"the format of '{output}' is not clear", "add --format csv, json or parquet")
-
-
-def is_folder(output: str) -> bool:
-    """Tell whether an output is a folder, which Spark's tasks write side by side: a name without an ending.
-
-    >>> is_folder("results"), is_folder("results.d/"), is_folder("results.csv"), is_folder("/")
-    (True, True, False, True)
-    """
-    path = Path(output)
-    return output.endswith(("/", os.sep)) or path.is_dir() or not (path.suffix or path.exists())
-
-
-def check_output(output: str, folders: bool = True) -> None:
-    """Raise for a place where nothing can be written, before there is anything to write."""
-    if "://" in output:
-        return
-    target = Path(output)
-    if folders and is_folder(output):
-        if target.exists() and not target.is_dir():
-            raise wrong(f"'{output}' is a file", "leave out the slash at the end")
-        if target.is_dir() and any(target.iterdir()):
-            raise wrong(
-                f"there is something in the folder '{output}' already", "name a new folder, or a file"
-            )
-        return
-    if target.is_dir():
-        raise wrong(f"'{output}' is a folder", "name a file in it")
-    if not target.absolute().parent.is_dir():
-        raise wrong(f"there is no folder '{target.parent}' to write to", code="missing-file")
-
-
-def write(table: Any, kind: Format, output: str | None) -> None:
-    """Write a result to a file, or print it."""
-    if output is None:
-        write_text(table, kind, sys.stdout)
-        sys.stdout.flush()
-        return
-    if is_folder(output):
-        Path(output).mkdir(parents=True, exist_ok=True)
-        output = os.path.join(output, f"part-0.{kind}")
-    with written(output) as path:
-        if kind == "parquet":
-            import pyarrow as pa
-            import pyarrow.parquet as pq
-
-            with pa.OSFile(
-                path, "wb"
-            ) as sink:  # what is given a path deletes it when it fails, be it a device
-                pq.write_table(table, sink)
-        else:
-            with open(path, "w", encoding="utf_8", newline="") as file:
-                write_text(table, kind, file)
-
-
-def write_events(table: Any, kind: Format, output: str) -> None:
-    """Write events to a file: millions of rows, as Arrow writes them."""
-    if kind != "csv":
-        write(table, kind, output)
-        return
-    import pyarrow.csv
-
-    with written(output) as path:
-        pyarrow.csv.write_csv(table, path)
-
-
-@contextmanager
-def written(output: str) -> Iterator[str]:
-    """Give a path to write to: a file beside the output that takes its place when it is whole."""
-    check_output(output, folders=False)
-    target = Path(os.path.realpath(output))  # a link stays one
-    if output.startswith("/dev/") or (target.exists() and not target.is_file()):
-        with _named(output):
-            yield output  # a pipe or a device; /dev/stdout may be a file, which is not ours to replace
-        return
-    with _named(output):
-        number, path = tempfile.mkstemp(target.suffix, f".{target.stem}-", target.parent)
-        os.close(number)
-        try:
-            yield path
-            mask = os.umask(0)
-            os.umask(mask)
-            os.chmod(path, 0o666 & ~mask)
-            os.replace(path, target)
-        except BaseException:
-            os.unlink(path)
-            raise
-
-
-@contextmanager
-def _named(output: str) -> Iterator[None]:
-    """Let errors name the output, not the file beside it."""
-    try:
-        yield
-    except OSError as error:
-        raise OSError(error.errno, f"cannot be written: {error.strerror or error}", output) from error
 
 
 def write_text(table: Any, kind: Format, file: TextIO, header: bool = True) -> None:
@@ -157,7 +30,7 @@ def write_text(table: Any, kind: Format, file: TextIO, header: bool = True) -> N
         for row in rows_of(table):
             file.write(json.dumps(dict(zip(names, map(_json, row), strict=True)), ensure_ascii=False) + "\n")
     else:
-        file.write(aligned(names, cells(table.slice(0, MOST)), numeric(table), header))
+        file.write(align(names, cells(table.slice(0, MOST)), are_numeric(table), header))
         if table.num_rows > MOST:
             file.write(f"... and {table.num_rows - MOST:,} rows more; --output FILE has them all\n")
 
@@ -168,29 +41,29 @@ def rows_of(table: Any) -> Iterator[tuple[Any, ...]]:
         yield from zip(*(column.to_pylist() for column in batch.columns), strict=True)
 
 
-def numeric(table: Any) -> list[bool]:
-    """Tell which columns are numbers, exact ones as text too."""
+def are_numeric(table: Any) -> list[bool]:
+    """Tell of each column whether it holds numbers; exact ones are text."""
     import pyarrow.types as types
 
     tests: tuple[Callable[[Any], bool], ...] = (types.is_integer, types.is_floating, types.is_decimal)
     return [
         any(test(field.type) for test in tests)
-        or (types.is_string(field.type) and _digits(table.column(i).slice(0, MOST).to_pylist()))
+        or (types.is_string(field.type) and _are_digits(table.column(i).slice(0, MOST).to_pylist()))
         for i, field in enumerate(table.schema)
     ]
 
 
-def _digits(values: Sequence[str | None]) -> bool:
+def _are_digits(values: Sequence[str | None]) -> bool:
     given = [value for value in values if value is not None]
     return bool(given) and all(value.lstrip("-").replace(".", "", 1).isdigit() for value in given)
 
 
-def aligned(
+def align(
     names: Sequence[str], rows: Sequence[Sequence[str]], right: Sequence[bool], header: bool = True
 ) -> str:
     """Return a table of text, numbers to the right.
 
-    >>> print(aligned(["user", "count"], [["a", "12"], ["bob", "3"]], [False, True]), end="")
+    >>> print(align(["user", "count"], [["a", "12"], ["bob", "3"]], [False, True]), end="")
     user  count
     ----  -----
     a        12
@@ -220,7 +93,7 @@ def _cells(values: Sequence[Any]) -> list[str]:
     if all(value.is_integer() for value in numbers) or most >= 1e6:
         return [readable(value) for value in values]
     digits = max(1, 6 - len(str(int(most))))
-    if min(abs(value) for value in numbers if value) < 10.0 ** (2 - digits):  # too small for so few digits
+    if min(abs(value) for value in numbers if value) < 10.0 ** (2 - digits):  # too small for these digits
         return [readable(value) for value in values]
     texts = [f"{value:.{digits}f}" for value in numbers]
     digits = max(1, digits - min(len(text) - len(text.rstrip("0")) for text in texts))
@@ -283,11 +156,11 @@ def _json(value: Any) -> Any:
     return plain(value) if isinstance(value, datetime | date | time | timedelta | bytes | Decimal) else value
 
 
-def trend(row: dict[str, Any], groups: Sequence[str], time: str, keys: Sequence[str] = ()) -> str:
+def trend_line(row: dict[str, Any], groups: Sequence[str], time: str, keys: Sequence[str] = ()) -> str:
     """Return a trend as a line: its window, group and keys, and its events with their labels and times.
 
     >>> events = [{"label": "A", "row": 0, "time": 1, "user": 7}, {"label": "B", "row": 2, "time": 3, "user": 7}]
-    >>> trend({"window_start": 0, "window_end": 10, "shop": "x", "events": events}, ["shop"], "time", ["user"])
+    >>> trend_line({"window_start": 0, "window_end": 10, "shop": "x", "events": events}, ["shop"], "time", ["user"])
     '[0, 10)  shop=x  user=7  A@1 B@3'
     """
     parts = [f"{name}={plain(row[name])}" for name in groups]

@@ -13,29 +13,29 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from sparkleene.cli import show
-from sparkleene.cli.failures import wrong
-from sparkleene.cli.progress import Line, note, working
-from sparkleene.cli.results import by_window
-from sparkleene.cli.sources import Wanted, check, windows
-from sparkleene.cli.sparks import few_partitions, started
+from sparkleene.cli.failures import usage_error
+from sparkleene.cli.progress import Line, note, show_progress
+from sparkleene.cli.results import sort_rows
+from sparkleene.cli.spark_session import few_partitions, start_spark
+from sparkleene.cli.stream_sources import StreamRequest, check_request, read_windows
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
 
-def live(wanted: Wanted, master: str | None, conf: Sequence[str] | None) -> None:
+def run_stream(wanted: StreamRequest, master: str | None, conf: Sequence[str] | None) -> None:
     """Run a query over a stream until it ends or is interrupted."""
     if wanted.output is None and (master or "").startswith("sc://"):
-        raise wrong("rows of a stream on Spark Connect are not printed here", "add --output FOLDER")
-    check(wanted)
+        raise usage_error("rows of a stream on Spark Connect are not printed here", "add --output FOLDER")
+    check_request(wanted)
     with (
-        working("starting Spark") as line,
-        checkpoint_of(wanted) as checkpoint,
-        started(master, conf, few_partitions(master)) as spark,
+        show_progress("starting Spark") as line,
+        open_checkpoint(wanted) as checkpoint,
+        start_spark(master, conf, few_partitions(master)) as spark,
     ):
         line.text = f"waiting for events from {wanted.source}"
         printer = Printer(wanted, line)
-        writer = windows(spark, wanted).writeStream.option("checkpointLocation", checkpoint)
+        writer = read_windows(spark, wanted).writeStream.option("checkpointLocation", checkpoint)
         writer = writer.outputMode("update" if wanted.update else "append")
         if wanted.once:
             writer = writer.trigger(availableNow=True)
@@ -48,7 +48,7 @@ def live(wanted: Wanted, master: str | None, conf: Sequence[str] | None) -> None
         tally = Tally()
         try:
             while not running.awaitTermination(1):
-                tally.see(running.recentProgress)
+                tally.update(running.recentProgress)
                 line.text = tally.text or line.text
         except Exception:
             if printer.failure is not None:
@@ -56,15 +56,15 @@ def live(wanted: Wanted, master: str | None, conf: Sequence[str] | None) -> None
             raise
         finally:
             running.stop()
-        tally.see(running.recentProgress)
+        tally.update(running.recentProgress)
     if wanted.output is None and not printer.rows:
         print(f"note: no window has ended; the watermark is {tally.mark or 'not known yet'}", file=sys.stderr)
     note(f"{tally.rows:,} events in {tally.batches:,} batches, {tally.late:,} late")
 
 
 @contextmanager
-def checkpoint_of(wanted: Wanted) -> Iterator[str]:
-    """Give the folder of the checkpoint: the one asked for, one in the output folder, or one for this run."""
+def open_checkpoint(wanted: StreamRequest) -> Iterator[str]:
+    """Yield the folder of the checkpoint: the one asked for, one in the output folder, or one for this run."""
     if wanted.checkpoint is None and wanted.output is None:
         folder = tempfile.mkdtemp(prefix="sparkleene-")
         try:
@@ -85,8 +85,8 @@ def checkpoint_of(wanted: Wanted) -> Iterator[str]:
 class Printer:
     """Prints the rows of each batch."""
 
-    def __init__(self, wanted: Wanted, line: Line) -> None:
-        """Begin with a header."""
+    def __init__(self, wanted: StreamRequest, line: Line) -> None:
+        """Print a header before the first rows."""
         self._wanted, self._line = wanted, line
         self._header = True
         self.rows = 0
@@ -98,7 +98,7 @@ class Printer:
             table = batch.toArrow()
             self.rows += table.num_rows
             if table.num_rows:
-                table = by_window(table, self._wanted.query)
+                table = sort_rows(table, self._wanted.query)
                 with self._line.aside():
                     show.write_text(table, self._wanted.format, sys.stdout, self._header)
                     sys.stdout.flush()
@@ -119,7 +119,7 @@ class Tally:
     mark: str = ""
     last: str = ""
 
-    def see(self, progress: Sequence[Any]) -> None:
+    def update(self, progress: Sequence[Any]) -> None:
         """Take in what is new, by the time at which it began: an idle stream reports the batch to come, too."""
         for one in progress:
             if one.timestamp <= self.last:

@@ -1,4 +1,4 @@
-"""Spark for a command: started without its chatter, watched while it works."""
+"""Spark for a command: a session without chatter, and how far its jobs are."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Any
 
-from sparkleene.cli.failures import wrong
-from sparkleene.cli.inputs import pairs
+from sparkleene.cli.failures import usage_error
+from sparkleene.cli.inputs import parse_pairs
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 QUIET = {
-    "spark.log.level": "OFF",  # what fails is told once, in our words
+    "spark.log.level": "OFF",  # what fails is reported once, in our words
     "spark.ui.showConsoleProgress": "false",
     # Times without a zone are shown as they are in the files, whatever the machine's zone is.
     "spark.sql.session.timeZone": "UTC",
@@ -27,16 +27,16 @@ QUIET = {
 
 
 @contextmanager
-def started(
+def start_spark(
     master: str | None, conf: Sequence[str] | None, defaults: Mapping[str, str] | None = None
 ) -> Iterator[SparkSession]:
     """Start a session as the options say, and stop it in the end."""
-    given = pairs(conf, "--conf", "spark.sql.shuffle.partitions=8")
-    need()
+    given = parse_pairs(conf, "--conf", "spark.sql.shuffle.partitions=8")
+    require_pyspark()
     from sparkleene.spark import session
 
     before = signal.getsignal(signal.SIGINT)
-    with _silent():
+    with _silence_stderr():
         spark = session(master=master, config=QUIET | dict(defaults or {}) | given)
     # PySpark's own answer to Ctrl-C asks the JVM something, amid whatever was being asked.
     signal.signal(signal.SIGINT, before)
@@ -44,23 +44,20 @@ def started(
     try:
         yield spark
     except BaseException:
-        with (
-            suppress(Exception),
-            _silent(),
-        ):  # what went wrong before is what counts, and the JVM ends with us
+        with suppress(Exception), _silence_stderr():  # what went wrong before counts; the JVM ends with us
             spark.stop()
         raise
-    with _silent():
+    with _silence_stderr():
         spark.stop()
 
 
-def need() -> None:
+def require_pyspark() -> None:
     """Raise at once if PySpark is not installed."""
     from importlib.util import find_spec
 
     if find_spec("pyspark") is None:
         help = "add --engine local, or install it: pip install 'sparkleene[spark]', in a checkout '.[spark]'"
-        raise wrong("PySpark is not installed", help, code="missing-pyspark")
+        raise usage_error("PySpark is not installed", help, code="missing-pyspark")
 
 
 def few_partitions(master: str | None) -> dict[str, str]:
@@ -72,7 +69,7 @@ def few_partitions(master: str | None) -> dict[str, str]:
 
 
 @contextmanager
-def _silent() -> Iterator[None]:
+def _silence_stderr() -> Iterator[None]:
     """Keep what Spark's launcher and JVM write to standard error away from it, unless starting fails.
 
     The JVM keeps this place for its errors as long as it lives.
@@ -91,21 +88,21 @@ def _silent() -> Iterator[None]:
             os.dup2(kept, 2)
             if not isinstance(error, KeyboardInterrupt):
                 aside.seek(0)
-                _show(aside.read().decode(errors="replace"))
+                _show_errors(aside.read().decode(errors="replace"))
             raise
         finally:
             os.dup2(kept, 2)
             os.close(kept)
 
 
-def _show(chatter: str) -> None:
+def _show_errors(chatter: str) -> None:
     """Show what could say why Spark did not start."""
     for line in chatter.splitlines():
         if any(word in line for word in ("Error", "Exception", "error", "not found")):
             print(f"spark: {line.strip()}", file=sys.stderr)
 
 
-def work_of(spark: Any) -> str:
+def describe_jobs(spark: Any) -> str:
     """Return how far a session's running job is, as a person reads it; empty if nothing is known."""
     try:
         tracker = spark.sparkContext.statusTracker()

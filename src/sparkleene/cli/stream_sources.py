@@ -8,10 +8,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from sparkleene.cli import show
-from sparkleene.cli.failures import wrong
-from sparkleene.cli.inputs import JSON, csv_options, events_of, frame_of
+from sparkleene.cli.failures import usage_error
+from sparkleene.cli.inputs import JSON, csv_options, find_events, read_frame
 from sparkleene.cli.options import Asked, queries_of
+from sparkleene.cli.show import Format
 from sparkleene.columns.fields import missing_column
 from sparkleene.columns.files import files
 from sparkleene.errors import Place
@@ -28,8 +28,8 @@ UNITS = "microsecond|millisecond|second|minute|hour|day|week"
 
 
 @dataclass(frozen=True)
-class Wanted:
-    """What a stream is asked for."""
+class StreamRequest:
+    """What the command `stream` is asked for."""
 
     query: Asked
     source: str
@@ -40,7 +40,7 @@ class Wanted:
     trigger: str | None = None
     once: bool = False
     output: str | None = None
-    format: show.Format = "csv"
+    format: Format = "csv"
     checkpoint: str | None = None
     columns: str | None = None
 
@@ -61,15 +61,15 @@ class Wanted:
         return self.source if self.kind == "folder" else self.source.partition(":")[2]
 
 
-def check(wanted: Wanted) -> None:
+def check_request(wanted: StreamRequest) -> None:
     """Raise for a source or a delay that cannot be, before Spark is started."""
     if not re.fullmatch(rf"\s*(\d+\s*({UNITS})s?\s*)+", wanted.watermark.lower()):
-        raise wrong(f"--watermark is '{wanted.watermark}'", "give an interval, such as '10 seconds'")
+        raise usage_error(f"--watermark is '{wanted.watermark}'", "give an interval, such as '10 seconds'")
     if wanted.columns is not None and wanted.kind != "folder":
-        raise wrong("--columns is for a folder of CSV files", "leave it out")
+        raise usage_error("--columns is for a folder of CSV files", "leave it out")
     if wanted.columns is not None and wanted.schema is not None and not _is_path(wanted.schema):
         help = "leave --columns out; --option header=false says that the files have no header"
-        raise wrong("--schema names the columns already", help)
+        raise usage_error("--schema names the columns already", help)
     if wanted.kind == "generate":
         from sparkleene.generators import find
 
@@ -78,30 +78,30 @@ def check(wanted: Wanted) -> None:
         files(wanted.rest)
     elif wanted.kind == "kafka":
         if not re.fullmatch(r"//[^/]+/[^/]+", wanted.rest):
-            raise wrong(f"'{wanted.source}' names no topic", "write kafka://HOST:PORT/TOPIC")
+            raise usage_error(f"'{wanted.source}' names no topic", "write kafka://HOST:PORT/TOPIC")
         if wanted.schema is None:
             help = "add --schema 'time timestamp, type string, ...', or a file with these columns"
-            raise wrong("nothing says what the topic's JSON has", help)
+            raise usage_error("nothing says what the topic's JSON has", help)
     elif not Path(wanted.source).is_dir():
-        raise wrong(f"there is no folder '{wanted.source}'", SOURCES, code="missing-file")
+        raise usage_error(f"there is no folder '{wanted.source}'", SOURCES, code="missing-file")
     else:
         _check_folder(wanted)
 
 
-def _check_folder(wanted: Wanted) -> None:
+def _check_folder(wanted: StreamRequest) -> None:
     """Raise if nothing tells the columns or the format of the files that will come into a folder."""
     if any(path.is_file() for path in Path(wanted.source).rglob("[!._]*")):
-        events_of(wanted.source, wanted.columns)
+        find_events(wanted.source, wanted.columns)
         return
     known = wanted.schema is not None and _is_path(wanted.schema)
     if wanted.schema is None or not (known or "format" in wanted.options):
         help = "say what will come: --schema 'time timestamp, type string, ...' --option format=csv"
-        raise wrong(f"the folder '{wanted.source}' has no files yet", help, code="missing-file")
+        raise usage_error(f"the folder '{wanted.source}' has no files yet", help, code="missing-file")
 
 
-def windows(spark: SparkSession, wanted: Wanted) -> DataFrame:
+def read_windows(spark: SparkSession, wanted: StreamRequest) -> DataFrame:
     """Return the windows of the query, or of several, over the stream."""
-    frame = _events(spark, wanted)
+    frame = _read_events(spark, wanted)
     time = wanted.time
     if time not in frame.columns:
         raise missing_column(time, frame.columns, Place())
@@ -116,11 +116,11 @@ def windows(spark: SparkSession, wanted: Wanted) -> DataFrame:
     return result
 
 
-def _events(spark: SparkSession, wanted: Wanted) -> DataFrame:
+def _read_events(spark: SparkSession, wanted: StreamRequest) -> DataFrame:
     if wanted.kind == "kafka":
-        return _kafka(spark, wanted)
+        return _read_topic(spark, wanted)
     if wanted.kind == "folder":
-        return _folder(spark, wanted)
+        return _read_folder(spark, wanted)
     from sparkleene.spark import register
 
     register(spark)
@@ -130,9 +130,9 @@ def _events(spark: SparkSession, wanted: Wanted) -> DataFrame:
     return spark.readStream.format("sparkleene.replay").options(**(what | dict(wanted.options))).load()
 
 
-def _folder(spark: SparkSession, wanted: Wanted) -> DataFrame:
+def _read_folder(spark: SparkSession, wanted: StreamRequest) -> DataFrame:
     """Return the files that come into a folder; those that are there tell the columns, or the option does."""
-    schema = _schema(spark, wanted.schema or wanted.source, wanted.columns)
+    schema = _read_schema(spark, wanted.schema or wanted.source, wanted.columns)
     options = dict(wanted.options)
     kind = options.pop("format", None)
     if kind is None:
@@ -148,7 +148,7 @@ def _folder(spark: SparkSession, wanted: Wanted) -> DataFrame:
     return reader.load(str(Path(wanted.source).absolute()))
 
 
-def _kafka(spark: SparkSession, wanted: Wanted) -> DataFrame:
+def _read_topic(spark: SparkSession, wanted: StreamRequest) -> DataFrame:
     """Return the messages of a topic, which are JSON."""
     from pyspark.errors import AnalysisException
 
@@ -160,11 +160,11 @@ def _kafka(spark: SparkSession, wanted: Wanted) -> DataFrame:
         if "kafka" not in str(error).lower() or "data source" not in str(error).lower():
             raise
         help = f"add --conf spark.jars.packages={CONNECTOR}:{spark.version}, or spark.jars with its jars"
-        raise wrong("Spark's Kafka connector is not there", help, code="unsupported-data") from None
-    return decoded(messages, _schema(spark, str(wanted.schema)))
+        raise usage_error("Spark's Kafka connector is not there", help, code="unsupported-data") from None
+    return decode_messages(messages, _read_schema(spark, str(wanted.schema)))
 
 
-def decoded(messages: DataFrame, schema: StructType) -> DataFrame:
+def decode_messages(messages: DataFrame, schema: StructType) -> DataFrame:
     """Return the columns in the JSON of messages; a message that is something else is an error."""
     from pyspark.sql import functions as F
 
@@ -172,10 +172,10 @@ def decoded(messages: DataFrame, schema: StructType) -> DataFrame:
     return messages.select(F.from_json(text, schema, {"mode": "FAILFAST"}).alias("event")).select("event.*")
 
 
-def _schema(spark: SparkSession, given: str, columns: str | None = None) -> StructType:
+def _read_schema(spark: SparkSession, given: str, columns: str | None = None) -> StructType:
     """Return columns: those of files, or as SQL writes them."""
     if _is_path(given):
-        return frame_of(spark, events_of(given, columns)).schema
+        return read_frame(spark, find_events(given, columns)).schema
     return spark.createDataFrame([], given).schema
 
 

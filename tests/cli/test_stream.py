@@ -3,7 +3,7 @@
 from types import SimpleNamespace
 from typing import Any
 
-from sparkleene.cli.live import Tally
+from sparkleene.cli.stream import Tally
 
 
 def progress(second: int, batch: int, rows: int, ran: bool, late: int = 0) -> Any:
@@ -28,6 +28,6 @@ def test_an_idle_stream_reports_the_batch_to_come() -> None:
     ]
     tally = Tally()
     for seen in range(len(reports) + 1):
-        tally.see(reports[:seen])  # those that were seen before are seen again
+        tally.update(reports[:seen])  # those that were seen before are seen again
     assert (tally.rows, tally.batches, tally.late) == (15, 3, 2)
     assert tally.text.startswith("15 events") and tally.mark == "2024-03-04 00:41:30"
