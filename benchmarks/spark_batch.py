@@ -28,6 +28,7 @@ import pyarrow.parquet as pq
 
 import sparkleene as sk
 from benchmarks.common import Line
+from sparkleene.evaluation import PreparedWorkload
 
 COLUMNS: dict[str, Any] = {"time": "ts", "type": "kind"}
 USERS = 3000
@@ -181,7 +182,7 @@ class Timer:
 def workers(name: str, q: sk.Query, data: Any, strategy: str | None) -> Line:
     """Run a query once with timed tasks and return how long Python worked and waited."""
     with tempfile.TemporaryDirectory() as folder:
-        ask, request = q._spark(data, strategy)
+        ask, [request] = PreparedWorkload({"query": q.prepared}).ask_spark(data, strategy)
         ask["run"](replace(request, wrap=Timer(folder))).agg({"count": "sum"}).collect()
         lines = [json.loads(line) for file in Path(folder).iterdir() for line in file.open()]
     waiting = sum(line["waiting"] for line in lines)
@@ -234,7 +235,8 @@ class Bench:
 
         def make() -> Any:
             frame = self.frame(paths)
-            _, request = sk.query(text, **COLUMNS)._spark(frame, "shuffle")
+            query = sk.query(text, **COLUMNS).prepared
+            _, [request] = PreparedWorkload({"query": query}).ask_spark(frame, "shuffle")
             low, rows, _ = batch.planned(request, frame)
             keys = [low.plan.bound.keys[k].path[0] for k in low.plan.together]
             return rows.repartition(*keys).mapInArrow(Count(), "count long")

@@ -155,7 +155,7 @@ def bursty(scale: float = 1.0) -> Iterator[Line]:
     """Measure the decision for each burst against sharing all bursts and none, phase by phase and over all."""
     texts = {f"q{i}": f"RETURN COUNT(*) PATTERN SEQ(P{i}, (SEQ(T, U))+, E)" for i in range(50)}
     ways = {"auto": workload(texts), "always": workload(texts, "always"), "none": workload(texts, "always")}
-    ways["none"]._choice = bytes([0])  # one machine, but every burst row by row
+    ways["none"].prepared.choice = bytes([0])  # one machine, but every burst row by row
     streams = phases(int(300_000 * scale))
     for phase, data in streams.items():
         for made in ways.values():
@@ -186,8 +186,8 @@ def decision() -> float:
     texts = {f"q{i}": f"RETURN COUNT(*) PATTERN SEQ(P{i}, (SEQ(T, U))+, E)" for i in range(50)}
     made = workload(texts)
     data = phases(1000)["long"]
-    (part,) = made._parts_for(tuple(data.column_names))
-    options = next(iter(made.queries.values()))._options()
+    (part,) = made.prepared.parts(tuple(data.column_names))
+    options = made.prepared.options.for_engine()
     _, compiled, _ = prepare(part.plan, data, options, 1, Place())
     assert compiled.sharing is not None
     given = compiled.sharing.priced(np.complex128, 1, 0)

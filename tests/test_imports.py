@@ -22,10 +22,12 @@ LAYERS = (
     {"ongoing"},
     {"workload"},
     {"olap"},
+    {"options"},
+    {"prepared"},
     {"spark"},
     {"cli", "__main__"},
 )
-FACADES = {"__init__", "cube", "query", "workload/__init__"}
+FACADES = {"__init__", "cube", "evaluation", "query", "workload/__init__"}
 DOORS = {Path("spark", "__init__.py")}  # may wait for a call and then import a facade
 ALLOWED = {name: set().union(*LAYERS[: i + 1]) for i, layer in enumerate(LAYERS) for name in layer}
 ALLOWED |= {
@@ -34,7 +36,7 @@ ALLOWED |= {
     "generators": {"generators", "errors"},
     "charts": {"charts", "errors"},
     "draw": {"draw", "language", "plan", "olap"},
-} | {name: FACADES | {"errors", "language", "plan"} for name in FACADES}
+} | {name: FACADES | {"errors", "language", "plan", "options", "prepared"} for name in FACADES}
 for top in LAYERS[-1]:
     ALLOWED[top] |= FACADES | {"reference", "charts"}
 for user in ({"spark"}, *LAYERS[-2:]):

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterable, Mapping
-from functools import cached_property, lru_cache
-from typing import TYPE_CHECKING, Any
+from functools import cached_property, partial
+from typing import TYPE_CHECKING, Any, Unpack
 
-from sparkleene.errors import Diagnostic, QueryError
+from sparkleene.errors import Place, QueryError
+from sparkleene.evaluation import PreparedWorkload
+from sparkleene.options import HierarchyLike, QueryOptions, ReadingKeywords, list_options
+from sparkleene.prepared import Columns, Recent
 from sparkleene.query import Query
 
 if TYPE_CHECKING:
@@ -18,6 +20,8 @@ if TYPE_CHECKING:
     from sparkleene.olap.hierarchy import Hierarchy
     from sparkleene.olap.relate import Refinement
 
+    Planned = tuple[tuple[Step, ...], dict[str, Asked], Concepts]
+
 
 class Cube:
     """Queries at several levels of abstraction; make one with `sparkleene.cube`."""
@@ -25,38 +29,46 @@ class Cube:
     def __init__(
         self,
         queries: Mapping[str, str | Query],
-        hierarchy: Mapping[str, str] | str | os.PathLike[str] | Hierarchy | None = None,
-        **options: Any,
+        hierarchy: HierarchyLike | None = None,
+        **options: Unpack[ReadingKeywords],
     ) -> None:
         """Compile the queries and relate them; see `sparkleene.cube`."""
         if not queries:
-            raise _wrong("the cube has no queries", "give some: {'name': 'RETURN ...'}")
-        made = {name: one for name, one in queries.items() if isinstance(one, Query)}
-        given = dict(next(iter(made.values()))._given if made else {}) | options
-        if hierarchy is not None:
-            given["hierarchy"] = hierarchy
-        texts = {name: one.text if isinstance(one, Query) else one for name, one in queries.items()}
-        self.queries = {name: Query(text, **given, filename=name) for name, text in texts.items()}
-        self._given = next(iter(self.queries.values()))._given
-        for name, one in made.items():
-            differing = [option for option, value in one._given.items() if value != self._given[option]]
+            raise _mistake("the cube has no queries", "give some: {'name': 'RETURN ...'}")
+        compiled = {name: one.prepared for name, one in queries.items() if isinstance(one, Query)}
+        first = next((one.options for one in compiled.values()), QueryOptions())
+        common = first.change(**options, hierarchy=first.hierarchy if hierarchy is None else hierarchy)
+        for name, one in compiled.items():
+            differing = [
+                option for option, value in vars(common).items() if value != vars(one.options)[option]
+            ]
             if differing:
                 help = "make all queries with the same options, or give the cube their texts"
-                raise _wrong(f"'{name}' has another {differing[0]}= than the cube", help)
-        self._plan_for = lru_cache(maxsize=8)(self._make_plan)
+                raise _mistake(f"'{name}' has another {differing[0]}= than the cube", help)
+        texts = {name: one.text if isinstance(one, Query) else one for name, one in queries.items()}
+        self.queries = {name: Query(text, filename=name, **common.keywords) for name, text in texts.items()}
+        self._options = common
+        self._workload = self._workload_of(self.queries)
+        self._plans: Recent[Planned] = Recent()
+
+    def _workload_of(self, names: Iterable[str]) -> PreparedWorkload:
+        """Return some of the queries, to be evaluated together."""
+        return PreparedWorkload({name: self.queries[name].prepared for name in names}, "auto")
 
     @property
     def _hierarchy(self) -> Hierarchy:
         from sparkleene.olap.hierarchy import Hierarchy
 
-        return self._given["hierarchy"] or Hierarchy({})
+        return self._options.hierarchy or Hierarchy({})
 
     @cached_property
     def edges(self) -> tuple[Refinement, ...]:
         """Which queries are finer than which, directly: `finer`, `coarser`, and by what `kind` of refinement."""
         from sparkleene.olap.relate import refinements
 
-        return refinements({name: q._tree.pattern for name, q in self.queries.items()}, self._hierarchy)
+        return refinements(
+            {name: q.prepared.tree.pattern for name, q in self.queries.items()}, self._hierarchy
+        )
 
     @property
     def plan(self) -> tuple[Step, ...]:
@@ -66,13 +78,15 @@ class Cube:
         """
         return self._plan_for(None, None)[0]
 
-    def _make_plan(
-        self, columns: tuple[str, ...] | None, present: frozenset[str] | None
-    ) -> tuple[tuple[Step, ...], dict[str, Asked], Concepts]:
+    def _plan_for(self, columns: Columns, present: frozenset[str] | None) -> Planned:
+        """Return the plan for data with these columns and types of events."""
+        return self._plans.get((columns, present), lambda: self._make_plan(columns, present))
+
+    def _make_plan(self, columns: Columns, present: frozenset[str] | None) -> Planned:
         from sparkleene.olap.cube import plan
         from sparkleene.olap.derive import Concepts, asked
 
-        plans = {name: q._plan_for(columns) for name, q in self.queries.items()}
+        plans = {name: q.prepared.plan_for(columns) for name, q in self.queries.items()}
         queries = {name: asked(name, p.bound, len(p.machine.states)) for name, p in plans.items()}
         concepts = Concepts(self._hierarchy, present)
         return plan([*queries.values()], concepts), queries, concepts
@@ -84,41 +98,28 @@ class Cube:
         rest is evaluated as one `sparkleene.workload`. `data` is what `Query.run` takes, except what belongs to
         Spark; `threads` defaults to all cores.
         """
-        from sparkleene.workload import Workload
         from sparkleene.workload.run import union
 
-        table, back = self._read(data)
-        steps, queries, _ = self._plan_for(tuple(table.column_names), self._types(table))
-        texts = {step.query: self.queries[step.query].text for step in steps if not step.sources}
-        given = self._given | {"hierarchy": self._given["hierarchy"] and self._hierarchy.parents}
-        found = _apart(Workload(texts, **given).run(table, threads=threads), queries, texts)
+        read = self._workload.read(data)
+        steps, queries, _ = self._plan_for(read.columns, self._types(read.table))
+        evaluated = self._workload_of(step.query for step in steps if not step.sources)
+        found, _ = evaluated.evaluate(read, threads)
         for step in steps:
             if step.sources:
                 parts = [(found[name], queries[name]) for name in step.sources]
-                found[step.query] = _derived(queries[step.query], parts)
-                if found[step.query] is None:
-                    found[step.query] = self.queries[step.query].run(table, threads=threads)
-        return back(union({name: found[name] for name in self.queries}))
-
-    def _read(self, data: Any) -> tuple[pa.Table, Any]:
-        """Return the columns that the queries need, and the function that turns a table into the same kind."""
-        from sparkleene.columns.tables import opened, read, schema_names
-
-        data = opened(data)
-        names = schema_names(data)
-        needed: set[str] = set()
-        for q in self.queries.values():
-            q._check_type(names)
-            needed.update(q._needed(q._plan_for(tuple(names)), names))
-        return read(data, needed)
+                total = _add_up(queries[step.query], parts)
+                if total is None:
+                    total = self._workload_of([step.query]).evaluate(read, threads)[0][step.query]
+                found[step.query] = total
+        return read.back(union({name: found[name] for name in self.queries}))
 
     def _types(self, table: pa.Table) -> frozenset[str] | None:
         """Return the types that events have; None if there is no hierarchy for which they matter."""
         import pyarrow.compute as pc
 
-        if self._given["hierarchy"] is None:
+        if self._options.hierarchy is None:
             return None
-        return frozenset(map(str, pc.unique(table[self._given["type"]]).to_pylist()))
+        return frozenset(map(str, pc.unique(table[self._options.type]).to_pylist()))
 
     def explain(self, data: Any = None) -> str:
         """Say which queries are finer than which, which are evaluated and which follow from others, and why.
@@ -142,8 +143,8 @@ class Cube:
 
         columns = present = None
         if data is not None:
-            table = self._read(data)[0]
-            columns, present = tuple(table.column_names), self._types(table)
+            read = self._workload.read(data)
+            columns, present = read.columns, self._types(read.table)
         steps, queries, concepts = self._plan_for(columns, present)
         return explain(queries, self.edges, steps, concepts)
 
@@ -162,7 +163,7 @@ class Cube:
     def _patterns(self) -> dict[str, str]:
         from sparkleene.language import pattern_to_text
 
-        return {name: pattern_to_text(q._tree.pattern) for name, q in self.queries.items()}
+        return {name: pattern_to_text(q.prepared.tree.pattern) for name, q in self.queries.items()}
 
     def _derived(self) -> set[str]:
         return {step.query for step in self.plan if step.sources}
@@ -171,18 +172,14 @@ class Cube:
         """Name the queries."""
         return f"<sparkleene cube of {', '.join(self.queries)}>"
 
+    def __reduce__(self) -> tuple[partial[Cube], tuple[()]]:
+        """Survive pickling as what the cube was made of."""
+        texts = {name: q.text for name, q in self.queries.items()}
+        return partial(type(self), texts, **self._options.keywords), ()
+
     def _repr_html_(self) -> str:
         """Show the picture in a notebook."""
         return self.to_svg()
-
-
-def _apart(rows: pa.Table, queries: Mapping[str, Asked], names: Iterable[str]) -> dict[str, pa.Table | None]:
-    """Return the results of a workload query by query, each with its own columns."""
-    import pyarrow.compute as pc
-
-    from sparkleene.workload.run import QUERY
-
-    return {name: rows.filter(pc.equal(rows[QUERY], name)).select(_columns(queries[name])) for name in names}
 
 
 def _columns(query: Asked) -> list[str]:
@@ -191,7 +188,7 @@ def _columns(query: Asked) -> list[str]:
     return [*window, *query.bound.group_names, *(output.name for output in query.bound.outputs)]
 
 
-def _derived(target: Asked, parts: list[tuple[pa.Table, Asked]]) -> pa.Table | None:
+def _add_up(target: Asked, parts: list[tuple[pa.Table, Asked]]) -> pa.Table | None:
     """Add the results of finer queries up; None if they cannot be."""
     from sparkleene.olap.totals import total
 
@@ -212,14 +209,15 @@ def _table(names: list[str], columns: list[Any]) -> pa.Table:
     return pa.table(dict(zip(names, columns, strict=True)))
 
 
-def _wrong(message: str, help: str) -> QueryError:
-    return QueryError(Diagnostic("bad-option", message, help=help))
+def _mistake(message: str, help: str) -> QueryError:
+    return Place().mistake("bad-option", message, help=help)
 
 
+@list_options
 def cube(
     queries: Mapping[str, str | Query],
-    hierarchy: Mapping[str, str] | str | os.PathLike[str] | None = None,
-    **options: Any,
+    hierarchy: HierarchyLike | None = None,
+    **options: Unpack[ReadingKeywords],
 ) -> Cube:
     """Compile queries at several levels of abstraction, of which some follow from others.
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import threading
+from collections import deque
 from collections.abc import Callable
 from itertools import pairwise
 from typing import Any
@@ -37,13 +38,15 @@ class Pool:
     def map(self, task: Callable[[slice], Any], parts: list[slice]) -> list[Any]:
         """Run the task on every part and return what it returned, in order."""
         results: list[Any] = [None] * len(parts)
-        numbers = iter(range(len(parts)))  # next() on it is atomic
+        waiting = deque(range(len(parts)))  # whose popleft is safe among threads
         failed: list[BaseException] = []
 
         def work() -> None:
             try:
-                for i in numbers:
-                    if failed:
+                while not failed:
+                    try:
+                        i = waiting.popleft()
+                    except IndexError:
                         return
                     results[i] = task(parts[i])
                     interrupts.check()

@@ -22,8 +22,8 @@ def test_schema_of_random_queries(data: st.DataObject) -> None:
     case = data.draw(strategies.case())
     query = compiled(case)
     rows = table(case)
-    plan = query._plan_for(tuple(rows.column_names))
-    schema = check(plan, rows.slice(0, 0), query._options(), Place(query.text))
+    plan = query.prepared.plan_for(tuple(rows.column_names))
+    schema = check(plan, rows.slice(0, 0), query.prepared.options.for_engine(), Place(query.text))
     assert schema == query.run(rows).schema
 
 
@@ -34,9 +34,9 @@ def test_partial_results_add_up(data: st.DataObject, numbers: str) -> None:
     case = data.draw(strategies.case(numbers=numbers))
     query = compiled(case)
     rows = table(case)
-    plan = query._plan_for(tuple(rows.column_names))
+    plan = query.prepared.plan_for(tuple(rows.column_names))
     whole = query.run(rows)
-    part = partial(plan, *evaluate(plan, rows, query._options(), 1, Place(query.text)))
+    part = partial(plan, *evaluate(plan, rows, query.prepared.options.for_engine(), 1, Place(query.text)))
     assert total(plan, part, numbers).to_pylist() == whole.to_pylist()
     if not (case.numbers == "double" and "LOG" in case.text):
         twice = total(plan, pa.concat_tables([part, part]), numbers)
@@ -55,7 +55,7 @@ def test_wrong_types_are_found_without_rows() -> None:
         ("RETURN COUNT(*) PATTERN A WITHIN 5 minutes SLIDE 5 minutes", "unit-unknown"),
     ]:
         query = sk.query(text)
-        plan = query._plan_for(tuple(empty.column_names))
+        plan = query.prepared.plan_for(tuple(empty.column_names))
         with pytest.raises(sk.SparkleeneError) as caught:
-            check(plan, empty, query._options(), Place(text))
+            check(plan, empty, query.prepared.options.for_engine(), Place(text))
         assert caught.value.diagnostics[0].code == code, text

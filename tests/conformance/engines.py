@@ -27,7 +27,7 @@ def through_tasks(query: sk.Query, table: pa.Table) -> Rows:
 
     Where the parts overlap in time rows are evaluated by bucket.
     """
-    plan, options = query._plan_for(tuple(table.column_names)), query._options()
+    plan, options = query.prepared.plan_for(tuple(table.column_names)), query.prepared.options.for_engine()
     low = lower(plan, options, lambda term: True, True)
     flat = lowered(plan, low, table, options, 1, Place(query.text))
     if len(query.text) % 2:  # in order of time, parts of it do not overlap
@@ -71,9 +71,9 @@ def in_order(groups: tuple[str, ...], rows: Rows) -> Rows:
 def on_spark(spark: Any, query: sk.Query, table: pa.Table, parts: int = 3) -> Rows:
     """Run Spark, with one strategy after the other."""
     frame = spark.createDataFrame(table).repartition(parts)
-    plan = query._plan_for(tuple(table.column_names))
+    plan = query.prepared.plan_for(tuple(table.column_names))
     strategies = [None, "shuffle", "sort"]
-    if combines(plan, table.schema, query._options()) is None:
+    if combines(plan, table.schema, query.prepared.options.for_engine()) is None:
         strategies.append("combine")
     strategy: Any = strategies[len(query.text) % len(strategies)]
     try:

@@ -23,7 +23,7 @@ def test_lowered_plans(data: st.DataObject, ready: bool, masks: bool) -> None:
     case = data.draw(strategies.case())
     query = compiled(case)
     rows = table(case)
-    plan, options = query._plan_for(tuple(rows.column_names)), query._options()
+    plan, options = query.prepared.plan_for(tuple(rows.column_names)), query.prepared.options.for_engine()
     low = lower(plan, options, lambda term: ready, masks)
     flat = lowered(plan, low, rows, options, 1, Place(query.text))
     assert flat.column_names[: len(low.columns)] == [name for name, _ in low.columns]
@@ -40,7 +40,7 @@ def test_columns_are_flat_and_few() -> None:
     rows = pa.table(
         {"time": [1, 2], "type": ["S", "S"], "who": [1, 1], "pay": struct, "tax": [1, 2], "kind": ["x", "x"]}
     )
-    plan, options = query._plan_for(tuple(rows.column_names)), query._options()
+    plan, options = query.prepared.plan_for(tuple(rows.column_names)), query.prepared.options.for_engine()
     low = lower(plan, options, lambda term: True, True)
     flat = lowered(plan, low, rows, options, 1, Place(query.text))
     assert flat.column_names == ["time", "who", "pay.fee", "pay.price * 2 - tax", MASK]
@@ -50,7 +50,7 @@ def test_columns_are_flat_and_few() -> None:
 def test_names_that_meet_are_kept_apart() -> None:
     query = sk.query("RETURN MAX(S.a.b) AS deep, MAX(S.`a.b`) AS flat PATTERN S")
     rows = pa.table({"time": [1], "type": ["S"], "a": pa.array([{"b": 1}]), "a.b": [2]})
-    plan, options = query._plan_for(tuple(rows.column_names)), query._options()
+    plan, options = query.prepared.plan_for(tuple(rows.column_names)), query.prepared.options.for_engine()
     low = lower(plan, options, lambda term: True, True)
     flat = lowered(plan, low, rows, options, 1, Place(query.text))
     assert run(low.plan, flat, low.options).to_pylist() == [{"deep": 1, "flat": 2}]

@@ -63,8 +63,8 @@ def test_navigation() -> None:
 
     assert types(made["q2"].roll_up("Dallas").roll_up("Tulsa")) == types(made["q1"])
     drilled = made["q3"].drill_down(insert="NOT Dallas", after="Galveston")
-    assert drilled._tree == made["q4"]._tree
-    assert drilled.roll_up(remove="Dallas")._tree == made["q3"]._tree
+    assert drilled.prepared.tree == made["q4"].prepared.tree
+    assert drilled.roll_up(remove="Dallas").prepared.tree == made["q3"].prepared.tree
     assert types(drilled.drill_down("Dallas", "DBusStation")) == types(made["q7"])
 
 

@@ -233,7 +233,7 @@ def test_options_are_kept() -> None:
         made.roll_up("Dallas").drill_down("Dallas", "Austin"),
         made.drill_down(insert="Bus", after="Dallas").roll_up(remove="Bus"),
     ):
-        assert other._given == made._given
+        assert other.prepared.options == made.prepared.options
     assert other.text == to_text(parse(made.text))
     rows = pa.table({"ts": [1, 6, 7], "n": [1, 1, 1], "kind": ["Austin", "Dallas", "Tulsa"]})
     assert made.roll_up("Dallas").run(rows).to_pylist() == [

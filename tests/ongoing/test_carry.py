@@ -31,8 +31,8 @@ EXAMPLES = 40
 
 
 def carried(q: sk.Query, schema: pa.Schema, chunk: int, threads: int = 1) -> Carry:
-    plan = q._plan_for(tuple(schema.names))
-    return Carry(plan, q._options(), threads, Place(q.text), chunk)
+    plan = q.prepared.plan_for(tuple(schema.names))
+    return Carry(plan, q.prepared.options.for_engine(), threads, Place(q.text), chunk)
 
 
 def as_sorted(carry: Carry, rows: pa.Table, by: str) -> pa.Table:
@@ -53,7 +53,7 @@ def parts(carry: Carry, pieces: Sequence[pa.Table], held: list[int] | None = Non
 
 def told(q: sk.Query, carry: Carry, found: Sequence[pa.Table]) -> pa.Table:
     """Add up partial results, in the order of results."""
-    numbers = q._options().numbers
+    numbers = q.prepared.options.numbers
     whole = total(carry.plan, pa.concat_tables(found, promote_options="permissive"), numbers)
     names = [name for name in ("window_start", *carry.plan.bound.group_names) if name in whole.column_names]
     return whole.sort_by([(name, "ascending") for name in names]) if names else whole

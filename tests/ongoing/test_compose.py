@@ -33,7 +33,7 @@ MOST = 1.7976931348623157e308
 
 
 def planned(q: sk.Query, table: pa.Table) -> tuple[Any, Any]:
-    return q._plan_for(tuple(table.column_names)), q._options()
+    return q.prepared.plan_for(tuple(table.column_names)), q.prepared.options.for_engine()
 
 
 def together(

@@ -57,7 +57,7 @@ class Kept(dict[int, bytes]):
 
 def live_of(query: sk.Query, rows: pa.Table) -> tuple[Live, pa.Table]:
     """Return a query as it runs over a stream, and the rows as it gets them."""
-    plan, options = query._plan_for(tuple(rows.column_names)), query._options()
+    plan, options = query.prepared.plan_for(tuple(rows.column_names)), query.prepared.options.for_engine()
     low = lower(plan, options, lambda term: True, True)
     flat = lowered(plan, low, rows, options, 1, Place(query.text))
     for k in low.plan.universal:
@@ -102,7 +102,11 @@ def streamed(query: sk.Query, rows: pa.Table, seed: int, count: int = 3) -> tupl
     assert all(set(store) <= {-1} for store in kept), kept
     if not any(part.num_rows for part in found):
         return [], kept
-    whole = total(live.plan, pa.concat_tables(found, promote_options="permissive"), query._options().numbers)
+    whole = total(
+        live.plan,
+        pa.concat_tables(found, promote_options="permissive"),
+        query.prepared.options.numbers,
+    )
     names = ["window_start", *live.plan.bound.group_names]
     windows = [tuple(row[n] for n in names) for part in found for row in part.to_pylist()]
     if set(live.plan.together) <= set(live.plan.bound.group):
@@ -123,7 +127,7 @@ def later(case: Case) -> Case:
 
 def bounded(query: sk.Query, rows: pa.Table) -> bool:
     """Tell whether the trends of a window depend on its own rows alone."""
-    plan = query._plan_for(tuple(rows.column_names))
+    plan = query.prepared.plan_for(tuple(rows.column_names))
     return all(key.labels is None or key.labels & plan.mandatory for key in plan.bound.keys)
 
 

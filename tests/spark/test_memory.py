@@ -14,6 +14,7 @@ import pytest
 from pyspark.sql import functions as F
 
 import sparkleene as sk
+from sparkleene.evaluation import PreparedWorkload
 from sparkleene.spark import batch, sorting
 
 if TYPE_CHECKING:
@@ -66,7 +67,7 @@ def run(
 ) -> tuple[list[Any], int]:
     """Return the result, and the memory of the task that took most."""
     path = folder / strategy
-    _, request = query._spark(data, strategy)
+    _, [request] = PreparedWorkload({"query": query.prepared}).ask_spark(data, strategy)
     request = replace(request, wrap=measured(str(path)))
     with patch.object(sorting, "Sorted", partial(sorting.Sorted, rows=ROWS)):
         found = batch.run(request, data).toArrow().to_pylist()

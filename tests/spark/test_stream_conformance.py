@@ -249,7 +249,10 @@ class Spread(Stream):
 
 def stream_of(query: sk.Query, rows: pa.Schema, buckets: int, update: bool) -> tuple[Stream, Any, pa.Schema]:
     """Return what workers are sent, a function from rows of a stream to those they are given, and the result."""
-    plan, options = query._plan_for(tuple(rows.names)), replace(query._options(), numbered=False)
+    plan, options = (
+        query.prepared.plan_for(tuple(rows.names)),
+        replace(query.prepared.options.for_engine(), numbered=False),
+    )
     low = lower(plan, options, lambda term: True, True)
 
     def flat(table: pa.Table) -> pa.Table:

@@ -94,7 +94,7 @@ def by_definition(texts: dict[str, str], case: Case, numbers: str) -> Rows:
 
 def through_tasks(made: Workload, rows: pa.Table, way: str) -> Rows:
     """Run what tasks run: rows lowered and packed in parts, evaluated by bucket, added up."""
-    requests = made._requests(rows.column_names)
+    requests = made.prepared.requests(rows.column_names)
     schema = schema_of(requests, lambda one: check(one.plan, rows.slice(0, 0), one.options, one.place))
     groups = families(requests, [strategy(request, rows, way) for request in requests])
     lows = [lower_together(family, lambda term: True, [True] * len(family)) for _, family in groups]
@@ -337,7 +337,7 @@ def test_paths(folder: Path, tmp_path: Path, numbers: Any) -> None:
 @pytest.mark.spark
 def test_keys_in_common_are_one_scan_and_one_shuffle(events: DataFrame, folder: Path) -> None:
     made = workload(MIXED)
-    assert len(made._parts_for(tuple(events.columns))) == 8
+    assert len(made.prepared.parts(tuple(events.columns))) == 8
     assert exchanges(made.run(events))[:2] == (1, 2)  # of rows, of parts of groups
     whole = {name: MIXED[name] for name in ("close", "windows", "trigger")}
     assert exchanges(workload(whole).run(events)) == (1, 1, 1)

@@ -103,7 +103,7 @@ class Workers:
         self, made: Workload, rows: pa.Schema, count: int = 2, update: bool = False, masks: bool = True
     ) -> None:
         self.count = count
-        self.requests = made._requests(rows.names, None, "update" if update else None)
+        self.requests = made.prepared.requests(rows.names, None, "update" if update else None)
         self.lows = lower_together(self.requests, lambda term: masks, [masks for _ in self.requests])
         self.schema = schema_of(
             self.requests,
@@ -634,7 +634,7 @@ def test_the_query_at_fault_is_told(source: Source) -> None:
 
 
 def test_explained(source: Source) -> None:
-    lines = [*explained(workload(TEXTS)._requests(SIMPLE.names), source.marked())]
+    lines = [*explained(workload(TEXTS).prepared.requests(SIMPLE.names), source.marked())]
     assert lines[:2] == [
         ("stream", "each window once, when the watermark has passed its end"),
         ("reads", "5 columns, once for 3 parts"),

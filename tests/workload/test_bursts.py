@@ -52,7 +52,7 @@ def streams(draw: st.DrawFn) -> pa.Table:
 
 def forced(texts: dict[str, str], choice: bytes | None, **options: Any) -> Workload:
     made = workload(texts, "always", **options)
-    made._choice = choice
+    made.prepared.choice = choice
     return made
 
 

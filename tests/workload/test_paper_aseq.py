@@ -26,7 +26,7 @@ def labels(plan: Plan, *types: str) -> frozenset[int]:
 
 def part(made: Workload) -> Part:
     """Return what the queries of a workload are evaluated by, together."""
-    (only,) = made._parts_for(None)
+    (only,) = made.prepared.parts(None)
     return only
 
 

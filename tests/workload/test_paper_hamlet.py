@@ -28,7 +28,7 @@ SHARING: tuple[Sharing, ...] = ("always", "never", "auto")
 
 def compiled(made: Workload, rows: pa.Table) -> Compiled:
     """Return what the kernel is given for a workload that is one part."""
-    (part,) = made._parts_for(tuple(rows.column_names))
+    (part,) = made.prepared.parts(tuple(rows.column_names))
     return prepare(part.plan, rows, Options(), 1, Place())[1]
 
 

@@ -133,7 +133,7 @@ def test_windows_share_panes(semantics: str, data: st.DataObject) -> None:
 
 
 def states(made: Workload) -> list[tuple[tuple[str, ...], int]]:
-    return [(part.names, len(part.plan.machine.states)) for part in made._parts_for(None)]
+    return [(part.names, len(part.plan.machine.states)) for part in made.prepared.parts(None)]
 
 
 def test_common_prefixes_are_common_states() -> None:
@@ -193,7 +193,7 @@ def test_exact_sums_of_several_integers() -> None:
         "b": "RETURN COUNT(*) AS n, SUM(A.v) AS x, AVG(B.v) AS y PATTERN SEQ(A, B)",
     }
     together = workload(texts, numbers="exact")
-    assert len(together._parts_for(None)) == 1
+    assert len(together.prepared.parts(None)) == 1
     assert together.run(rows).equals(workload(texts, "never", numbers="exact").run(rows))
 
 

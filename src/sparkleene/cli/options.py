@@ -12,9 +12,11 @@ import typer
 
 from sparkleene.cli import inputs, show
 from sparkleene.cli.failures import usage_error
+from sparkleene.evaluation import Sharing
 from sparkleene.language.query_files import Source, name_queries
-from sparkleene.query import Query, TimeUnit
-from sparkleene.workload import Sharing, Workload
+from sparkleene.options import TimeUnit
+from sparkleene.query import Query
+from sparkleene.workload import Workload
 
 QUERY = "A file with a query or several, the text itself in quotes, or - for standard input."
 QueryText = Annotated[str, typer.Argument(metavar="QUERY", help=QUERY, show_default=False)]

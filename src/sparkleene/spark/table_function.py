@@ -25,14 +25,16 @@ from pyspark.util import PythonEvalType
 
 from sparkleene.columns.schema import check
 from sparkleene.errors import Diagnostic, Place, QueryError, SparkleeneError, suggest
+from sparkleene.options import QueryOptions, ReadingKeywords
 from sparkleene.plan.plan import Plan
+from sparkleene.prepared import PreparedQuery
 from sparkleene.spark.tasks import cores, sent
 from sparkleene.spark.types import empty, returned, schema_to_spark
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-OPTIONS = ("time", "type", "tiebreak", "types", "time_unit", "numbers", "offset")
+OPTIONS = tuple(ReadingKeywords.__annotations__)
 MOST_BUCKETS = 256  # a bucket is one call of the engine
 
 
@@ -76,7 +78,7 @@ def handler(compiled: Callable[..., Any], buckets: int) -> type:
         @staticmethod
         def analyze(events: AnalyzeArgument, query: AnalyzeArgument, **options: AnalyzeArgument) -> Analyzed:
             try:
-                return analyzed(compiled, events, query, options, buckets)
+                return analyzed(events, query, options, buckets)
             except SparkleeneError as error:
                 raise error.with_traceback(None) from None  # what is shown in SQL should be the message
 
@@ -100,7 +102,6 @@ def handler(compiled: Callable[..., Any], buckets: int) -> type:
 
 
 def analyzed(
-    compiled: Callable[..., Any],
     events: AnalyzeArgument,
     text: AnalyzeArgument,
     options: dict[str, AnalyzeArgument],
@@ -112,13 +113,12 @@ def analyzed(
         raise _mistake("the first argument is not a table", "write trends(TABLE(events), 'RETURN ...')")
     if not isinstance(text.value, str):
         raise _mistake("the second argument is not a text", "write the query as a constant: 'RETURN ...'")
-    chosen = {name: option(name, argument) for name, argument in options.items()}
-    query = compiled(text.value, **chosen)
-    query._check_type(schema.names)
-    plan: Plan = query._plan_for(tuple(schema.names))
-    needed = query._needed(plan, schema.names)
-    place = Place(text.value)
-    found = check(plan, empty(schema, needed), query._options(), place)
+    chosen: Any = {name: option(name, argument) for name, argument in options.items()}
+    query = PreparedQuery(text.value, QueryOptions().change(Place(text.value), **chosen))
+    query.check_types(schema.names)
+    plan, place = query.plan_for(tuple(schema.names)), query.place
+    needed = query.columns(plan)
+    found = check(plan, empty(schema, needed), query.options.for_engine(), place)
     result = pa.schema([(column.name, returned(column.name, column.type, place)) for column in found])
     return Analyzed(
         schema_to_spark(result),

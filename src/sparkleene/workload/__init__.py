@@ -3,71 +3,54 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Collection, Mapping
-from dataclasses import replace
-from functools import lru_cache
-from typing import TYPE_CHECKING, Any, Literal, get_args
+import threading
+from collections.abc import Mapping
+from functools import partial
+from typing import TYPE_CHECKING, Any, Unpack, get_args
 
-from sparkleene.errors import Diagnostic, Place, QueryError
-from sparkleene.language import to_text
+from sparkleene.errors import Place, QueryError
+from sparkleene.evaluation import Engine, OutputMode, PreparedWorkload, Sharing, Strategy
 from sparkleene.language.query_files import Source, read_query_file
-from sparkleene.query import OutputMode, Query, Strategy, _is_spark
+from sparkleene.options import HierarchyLike, QueryOptions, ReadingKeywords, list_options
+from sparkleene.query import Query
 
 if TYPE_CHECKING:
-    from sparkleene.spark.request import Request
-    from sparkleene.workload.merge import Joint, Part
     from sparkleene.workload.stats import Stats
-
-Sharing = Literal["auto", "always", "never"]
 
 
 class Workload:
-    """Queries over the same events; make one with `sparkleene.workload`."""
+    """Queries over the same events; make one with `sparkleene.workload`.
+
+    `prepared` is what other parts of the library work with, and may change from version to version.
+    """
 
     def __init__(
         self,
         queries: Mapping[str, str | Source] | str | os.PathLike[str],
         sharing: Sharing = "auto",
-        hierarchy: Mapping[str, str] | str | os.PathLike[str] | None = None,
-        **options: Any,
+        hierarchy: HierarchyLike | None = None,
+        **options: Unpack[ReadingKeywords],
     ) -> None:
         """Compile the queries; see `sparkleene.workload`."""
         if sharing not in get_args(Sharing):
-            raise _wrong(f"sharing is '{sharing}'", "choose 'auto', 'always' or 'never'")
+            raise _mistake(f"sharing is '{sharing}'", "choose 'auto', 'always' or 'never'")
         sources = _sources(queries)
         if not sources:
-            raise _wrong("the workload has no queries", "give some: {'name': 'RETURN ...'}")
+            raise _mistake("the workload has no queries", "give some: {'name': 'RETURN ...'}")
+        checked = QueryOptions().change(**options, hierarchy=hierarchy).keywords
         self.sharing = sharing
-        self._choice = bytes([1]) if sharing == "always" else None  # what to decide on bursts
-        if hierarchy is not None:
-            from sparkleene.olap.hierarchy import hierarchy as known
-
-            options["hierarchy"] = known(hierarchy)  # a file is read once
         self.queries = {
-            name: Query(text, filename=filename, **options) for name, (text, filename) in sources.items()
+            name: Query(text, filename=filename, **checked) for name, (text, filename) in sources.items()
         }
-        self._parts_for = lru_cache(maxsize=8)(self._make_parts)
-        self._joints_for = lru_cache(maxsize=8)(self._make_joints)
+        self.prepared = PreparedWorkload({name: q.prepared for name, q in self.queries.items()}, sharing)
         self._stats: Stats | None = None
-
-    def _make_parts(self, columns: tuple[str, ...] | None) -> list[Part]:
-        from sparkleene.workload.merge import alone, parts
-
-        plans = {name: q._plan_for(columns) for name, q in self.queries.items()}
-        if self.sharing == "never":
-            return [alone(name, plan) for name, plan in plans.items()]
-        return parts(plans, self.sharing == "always")
-
-    def _make_joints(self, columns: tuple[str, ...] | None) -> list[Joint]:
-        from sparkleene.workload.merge import joints
-
-        return [] if self.sharing == "never" else joints(self._parts_for(columns))
+        self._stats_of_thread = threading.local()
 
     def run(
         self,
         data: Any,
         *,
-        engine: Literal["local", "spark"] | None = None,
+        engine: Engine | None = None,
         threads: int | None = None,
         strategy: Strategy | None = None,
         output_mode: OutputMode | None = None,
@@ -77,60 +60,12 @@ class Workload:
         Columns are those of all queries; where a query has no such column, its rows are NULL there. `data` and the
         options are those of `Query.run`. On Spark, queries that have keys in common share a scan and a shuffle.
         """
-        some = next(iter(self.queries.values()))
-        if output_mode is not None and not (_is_spark(data) and data.isStreaming):
-            raise _wrong("an output mode is for streams", "leave it out, or pass a streaming DataFrame")
-        if some._on_spark(data, engine):
-            from sparkleene.spark.facade import opened as on_spark
+        result, stats = self.prepared.run(data, engine, threads, strategy, output_mode)
+        if stats is not None:
+            self._stats = self._stats_of_thread.last = stats
+        return result
 
-            columns, ask = on_spark(data)
-            return ask["workload"](self._requests(columns, strategy, output_mode))
-        if strategy is not None:
-            raise _wrong("a strategy is for Spark", "leave it out, or pass a DataFrame of Spark")
-        from sparkleene.columns.tables import opened, read, schema_names
-        from sparkleene.interrupts import held
-        from sparkleene.threads import threads_of
-        from sparkleene.workload.run import results, union
-        from sparkleene.workload.stats import stats
-
-        data = opened(data)
-        names = schema_names(data)
-        some._check_type(names)
-        made = self._parts_for(tuple(names))
-        needed = sorted({column for part in made for column in some._needed(part.plan, names)})
-        table, back = read(data, needed, [] if some.type is None else [some.type])
-        places = {name: Place(q.text, q._filename) for name, q in self.queries.items()}
-        with held():
-            given = [(part, replace(some._options(), choice=self._choice)) for part in made]
-            runs: list[Any] = []
-            panes = self._joints_for(tuple(names))
-            found = dict(results(given, table, threads_of(threads), places, joints=panes, runs=runs))
-        self._stats = stats(runs)
-        return back(union({name: found[name] for name in self.queries}))
-
-    def _requests(
-        self, names: Collection[str], strategy: str | None = None, output_mode: str | None = None
-    ) -> list[Request]:
-        """Return what Spark is asked of data with these columns, a request for each part."""
-        from sparkleene.spark.request import Request
-
-        queries: dict[str, Request] = {}
-        for number, (name, q) in enumerate(self.queries.items()):
-            q._check_type(names)
-            made = q._plan_for(tuple(names))
-            options = replace(q._options(), numbered=False, choice=self._choice)
-            needed = tuple(q._needed(made, names))
-            how = (strategy, output_mode, to_text(q._tree), q._tree.name)
-            queries[name] = Request(made, options, needed, Place(q.text, name), *how, number=number)
-        requests = []
-        for part in self._parts_for(tuple(names)):
-            alone = tuple(queries[name] for name in part.names)
-            needed = tuple(sorted({column for one in alone for column in one.needed}))
-            first = replace(alone[0], plan=part.plan, needed=needed, shares=self.sharing != "never")
-            requests.append(replace(first, part=part, alone=alone))
-        return requests
-
-    def explain(self, data: Any = None, *, engine: Literal["local", "spark"] | None = None) -> str:
+    def explain(self, data: Any = None, *, engine: Engine | None = None) -> str:
         """Say which queries are evaluated together, what they share, and what that is expected to save.
 
         With a DataFrame of Spark, or a path and engine="spark", also how Spark evaluates them over that data.
@@ -147,21 +82,19 @@ class Workload:
         """
         from sparkleene.workload.explain import explain
 
-        some = next(iter(self.queries.values()))
-        if data is None or not some._on_spark(data, engine):
-            return explain(self._parts_for(None), self.sharing)
-        from sparkleene.spark.facade import opened as on_spark
-
-        columns, ask = on_spark(data)
-        told = ask["explain workload"](self._requests(columns))
-        lines = [explain(self._parts_for(tuple(columns)), self.sharing), "Spark"]
-        return "\n".join([*lines, *(f"  {name:<11} {text}" for name, text in told)])
+        if data is None or not self.prepared.goes_to_spark(data, engine):
+            return explain(self.prepared.parts(None), self.sharing)
+        ask, requests = self.prepared.ask_spark(data)
+        parts = [request.part for request in requests if request.part is not None]
+        lines = [f"  {name:<11} {text}" for name, text in ask["explain workload"](requests)]
+        return "\n".join([explain(parts, self.sharing), "Spark", *lines])
 
     @property
     def stats(self) -> Stats:
         """What was shared in the last run in this process: the bursts of each sub-pattern, and how they were done.
 
-        A burst is a run of rows of one set of types. Tasks of Spark do not report theirs.
+        A burst is a run of rows of one set of types. Tasks of Spark do not report theirs. A thread that has run the
+        workload sees its own last run, whatever others do at the same time.
 
         >>> import pyarrow as pa
         >>> table = pa.table({"time": range(40), "type": [*"AB", *"T" * 37, "E"]})
@@ -173,9 +106,15 @@ class Workload:
         E: 1 bursts of 1 rows, 1 shared with 1 rows, 2 snapshots, 0 columns
         B: 1 bursts of 1 rows, 1 shared with 1 rows, 1 snapshots, 0 columns
         """
-        if self._stats is None:
-            raise _wrong("the workload has not been run in this process", "call run with a table or a file")
-        return self._stats
+        found: Stats | None = getattr(self._stats_of_thread, "last", self._stats)
+        if found is None:
+            raise _mistake("the workload has not been run in this process", "call run with a table or a file")
+        return found
+
+    def __reduce__(self) -> tuple[partial[Workload], tuple[()]]:
+        """Survive pickling as what the workload was made of."""
+        sources = {name: Source(q.text, q.prepared.place.filename) for name, q in self.queries.items()}
+        return partial(type(self), sources, self.sharing, **self.prepared.options.keywords), ()
 
     def __repr__(self) -> str:
         """Name the queries."""
@@ -189,15 +128,16 @@ def _sources(queries: Mapping[str, str | Source] | str | os.PathLike[str]) -> di
     return {name: one if isinstance(one, Source) else Source(one, name) for name, one in queries.items()}
 
 
-def _wrong(message: str, help: str) -> QueryError:
-    return QueryError(Diagnostic("bad-option", message, help=help))
+def _mistake(message: str, help: str) -> QueryError:
+    return Place().mistake("bad-option", message, help=help)
 
 
+@list_options
 def workload(
     queries: Mapping[str, str] | str | os.PathLike[str],
     sharing: Sharing = "auto",
-    hierarchy: Mapping[str, str] | str | os.PathLike[str] | None = None,
-    **options: Any,
+    hierarchy: HierarchyLike | None = None,
+    **options: Unpack[ReadingKeywords],
 ) -> Workload:
     """Compile many queries that run over the same events, together where that pays.
 

@@ -1,0 +1,192 @@
+"""Prepared queries over data: the one way from data to results, for a query and for many.
+
+It opens the data, checks its columns, reads those that are needed, and hands them to the engine in this process; or
+it hands over to Spark. A query by itself is a workload of one, whose result has no column of names.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, Literal
+
+from sparkleene.errors import Place
+from sparkleene.prepared import Columns, PreparedQuery, Recent
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from sparkleene.spark.request import Request
+    from sparkleene.workload.merge import Joint, Part
+    from sparkleene.workload.stats import Stats
+
+Engine = Literal["local", "spark"]
+Strategy = Literal["shuffle", "combine", "sort"]
+OutputMode = Literal["append", "update"]
+Sharing = Literal["auto", "always", "never"]
+
+
+@dataclass(frozen=True)
+class LocalData:
+    """The rows that queries read, in this process."""
+
+    columns: tuple[str, ...]  # all that the data has
+    table: pa.Table  # with those that are needed
+    back: Callable[[pa.Table], Any]  # turns a result into the kind of data that was given
+
+
+class PreparedWorkload:
+    """Prepared queries that have the same options, by name, and what they share."""
+
+    def __init__(self, queries: Mapping[str, PreparedQuery], sharing: Sharing | None = None) -> None:
+        """Take the queries; `sharing` is None for a query by itself."""
+        self.queries = queries
+        self.sharing = sharing
+        self.choice = bytes([1]) if sharing == "always" else None  # what to decide on bursts
+        self.options = next(iter(queries.values())).options
+        self._parts: Recent[list[Part]] = Recent()
+        self._joints: Recent[list[Joint]] = Recent()
+
+    @property
+    def place(self) -> Place:
+        """Where errors that are no single query's point to."""
+        return next(iter(self.queries.values())).place if self.sharing is None else Place()
+
+    def mistake(self, message: str, help: str) -> Exception:
+        """Return the error for an argument."""
+        return self.place.mistake("bad-option", message, help=help)
+
+    # ---- what is evaluated together
+
+    def parts(self, columns: Columns) -> list[Part]:
+        """Return the queries in parts that are evaluated together, for data with these columns."""
+        return self._parts.get(columns, lambda: self._make_parts(columns))
+
+    def _make_parts(self, columns: Columns) -> list[Part]:
+        from sparkleene.workload.merge import alone, parts
+
+        plans = {name: query.plan_for(columns) for name, query in self.queries.items()}
+        if self.sharing in (None, "never"):
+            return [alone(name, plan) for name, plan in plans.items()]
+        return parts(plans, self.sharing == "always")
+
+    def joints(self, columns: Columns) -> list[Joint]:
+        """Return the parts whose windows can be made of common panes."""
+        from sparkleene.workload.merge import joints
+
+        if self.sharing in (None, "never"):
+            return []
+        return self._joints.get(columns, lambda: joints(self.parts(columns)))
+
+    # ---- in this process
+
+    def read(self, data: Any) -> LocalData:
+        """Read the columns that the queries need."""
+        from sparkleene.columns.tables import opened, read, schema_names
+
+        data = opened(data)
+        names = tuple(schema_names(data))
+        needed: set[str] = set()
+        for query in self.queries.values():
+            query.check_types(names)
+            needed.update(query.columns(query.plan_for(names)))
+        type = self.options.for_engine().type
+        return LocalData(names, *read(data, sorted(needed), [] if type is None else [type]))
+
+    def evaluate(self, data: LocalData, threads: int | None = None) -> tuple[dict[str, pa.Table], Stats]:
+        """Return the result of each query over a table, and what was shared."""
+        from sparkleene.interrupts import held
+        from sparkleene.threads import threads_of
+        from sparkleene.workload.run import results
+        from sparkleene.workload.stats import stats
+
+        options = replace(self.options.for_engine(), choice=self.choice)
+        parts = [(part, options) for part in self.parts(data.columns)]
+        places = {name: query.place for name, query in self.queries.items()}
+        runs: list[Any] = []
+        with held():
+            joints = self.joints(data.columns)
+            given = results(parts, data.table, threads_of(threads), places, joints=joints, runs=runs)
+            found = dict(given)
+        return {name: found[name] for name in self.queries}, stats(runs)
+
+    # ---- on Spark
+
+    def goes_to_spark(self, data: Any, engine: str | None) -> bool:
+        """Tell whether Spark evaluates the queries over some data."""
+        if engine not in (None, "local", "spark"):
+            raise self.mistake(f"engine is '{engine}'", "choose 'local' or 'spark'")
+        if is_spark(data):
+            if engine == "local":
+                help = "pass df.toArrow(), or leave engine= out"
+                raise self.mistake("a DataFrame of Spark is not local", help)
+            return True
+        if engine == "spark" and not isinstance(data, str | os.PathLike | list | tuple):
+            help = "make a DataFrame of it: spark.createDataFrame(data)"
+            raise self.mistake("Spark reads paths and DataFrames of its own", help)
+        return engine == "spark"
+
+    def ask_spark(
+        self, data: Any, strategy: str | None = None, output_mode: str | None = None
+    ) -> tuple[dict[str, Any], list[Request]]:
+        """Return what can be asked of data on Spark, and the requests to ask with."""
+        from sparkleene.spark.facade import opened
+
+        names, ask = opened(data)
+        return ask, self.requests(names, strategy, output_mode)
+
+    def requests(
+        self, names: Collection[str], strategy: str | None = None, output_mode: str | None = None
+    ) -> list[Request]:
+        """Return what Spark is asked of data with these columns, a request for each part."""
+        from sparkleene.spark.request import Request
+
+        columns = tuple(names)
+        options = replace(self.options.for_engine(), numbered=False, choice=self.choice)
+        queries: dict[str, Request] = {}
+        for number, (name, query) in enumerate(self.queries.items()):
+            query.check_types(names)
+            plan = query.plan_for(columns)
+            needed, place = tuple(query.columns(plan)), Place(query.text, name)
+            how = (strategy, output_mode, query.canonical, query.tree.name)
+            queries[name] = Request(plan, options, needed, place, *how, number=number)
+        if self.sharing is None:
+            return [*queries.values()]
+        requests = []
+        for part in self.parts(columns):
+            alone = tuple(queries[name] for name in part.names)
+            needed = tuple(sorted({column for one in alone for column in one.needed}))
+            first = replace(alone[0], plan=part.plan, needed=needed, shares=self.sharing != "never")
+            requests.append(replace(first, part=part, alone=alone))
+        return requests
+
+    # ---- either
+
+    def run(
+        self,
+        data: Any,
+        engine: Engine | None,
+        threads: int | None,
+        strategy: Strategy | None,
+        output_mode: OutputMode | None,
+    ) -> tuple[Any, Stats | None]:
+        """Evaluate the queries over data of any kind; return the result, and in this process what was shared."""
+        if output_mode is not None and not (is_spark(data) and data.isStreaming):
+            raise self.mistake("an output mode is for streams", "leave it out, or pass a streaming DataFrame")
+        if self.goes_to_spark(data, engine):
+            ask, requests = self.ask_spark(data, strategy, output_mode)
+            return (ask["run"](*requests) if self.sharing is None else ask["workload"](requests)), None
+        if strategy is not None:
+            raise self.mistake("a strategy is for Spark", "leave it out, or pass a DataFrame of Spark")
+        from sparkleene.workload.run import union
+
+        local = self.read(data)
+        results, stats = self.evaluate(local, threads)
+        [*tables] = results.values()
+        return local.back(tables[0] if self.sharing is None else union(results)), stats
+
+
+def is_spark(data: Any) -> bool:
+    """Tell whether data is a DataFrame of Spark, classic or Connect, without importing Spark."""
+    return any(kind.__module__.startswith("pyspark.sql.") for kind in type(data).__mro__)

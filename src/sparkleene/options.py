@@ -1,0 +1,114 @@
+"""What a user says beside the text of a query: which columns hold what, and how numbers are kept."""
+
+from __future__ import annotations
+
+import inspect
+import math
+import os
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, fields, replace
+from datetime import timedelta
+from fractions import Fraction
+from typing import Any, Literal, TypedDict, TypeVar, Unpack, cast, get_args
+
+from sparkleene.columns.options import Options
+from sparkleene.errors import Place
+from sparkleene.olap.hierarchy import Hierarchy, hierarchy
+
+TimeUnit = Literal["nanoseconds", "microseconds", "milliseconds", "seconds", "minutes", "hours", "days"]
+Numbers = Literal["double", "exact"]
+HierarchyLike = Mapping[str, str] | str | os.PathLike[str] | Hierarchy
+"""A hierarchy as users give it: names to those above them, or a file of them."""
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+class ReadingKeywords(TypedDict, total=False):
+    """The arguments that say how events are read; `sparkleene.query` says what they mean."""
+
+    time: str
+    type: str | None
+    tiebreak: str | None
+    types: Mapping[str, str] | None
+    time_unit: TimeUnit | None
+    numbers: Numbers
+    offset: float | Fraction | timedelta | None
+
+
+class Keywords(ReadingKeywords, total=False):
+    """The arguments of `sparkleene.query` beside the text."""
+
+    hierarchy: HierarchyLike | None
+
+
+@dataclass(frozen=True)
+class QueryOptions:
+    """The options of a query, checked; all queries of a workload or a cube have the same."""
+
+    time: str = "time"
+    type: str | None = "type"
+    tiebreak: str | None = None
+    types: Mapping[str, str] | None = None
+    time_unit: TimeUnit | None = None
+    numbers: Numbers = "double"
+    offset: float | Fraction | timedelta | None = None
+    hierarchy: Hierarchy | None = None
+
+    def change(self, place: Place = Place(), **given: Unpack[Keywords]) -> QueryOptions:
+        """Return other options, of which some are given, or raise what is wrong with them.
+
+        >>> QueryOptions().change(time="at", hierarchy={"Dallas": "Texas"}).hierarchy
+        Hierarchy(parents={'Dallas': 'Texas'})
+        """
+        concepts = given.get("hierarchy")
+        if concepts is not None and not isinstance(concepts, Hierarchy):
+            given["hierarchy"] = hierarchy(concepts)
+        made = replace(self, **given)  # type: ignore[arg-type]
+        if made.numbers not in get_args(Numbers):
+            raise place.mistake(
+                "bad-option", f"numbers is '{made.numbers}'", help="choose 'double' or 'exact'"
+            )
+        number = isinstance(made.offset, int | float | Fraction) and math.isfinite(made.offset)
+        if made.offset is not None and not number and not isinstance(made.offset, timedelta):
+            help = "pass a number or a timedelta"
+            raise place.mistake("bad-option", f"offset is {made.offset!r}", help=help)
+        if made.hierarchy is not None and (made.type is None or made.types is not None):
+            help = "leave out types=, and name the column with type="
+            raise place.mistake("bad-option", "a hierarchy is for types in a column", help=help)
+        return made
+
+    @property
+    def keywords(self) -> Keywords:
+        """The options as the arguments that they are given by."""
+        return cast(Keywords, dict(vars(self)))
+
+    @property
+    def type_column(self) -> str | None:
+        """The column whose values are event types, None if there is none or types are conditions."""
+        return self.type if self.types is None and self.hierarchy is None else None
+
+    def for_engine(self) -> Options:
+        """Return what the engine needs to know."""
+        if isinstance(self.offset, timedelta):
+            offset = Fraction(self.offset // timedelta(microseconds=1), 1000)
+        else:
+            offset = Fraction(self.offset or 0)
+        type = None if self.hierarchy is not None else self.type
+        in_ms = isinstance(self.offset, timedelta)
+        return Options(self.time, type, self.tiebreak, self.time_unit, self.numbers, offset, in_ms)
+
+
+def list_options(function: F) -> F:
+    """Make `help` and editors show the options of a function one by one."""
+    signature = inspect.signature(function)
+    named = [one for one in signature.parameters.values() if one.kind is not one.VAR_KEYWORD]
+    hints = Keywords.__annotations__ | ReadingKeywords.__annotations__
+    more = [
+        inspect.Parameter(
+            one.name, inspect.Parameter.KEYWORD_ONLY, default=one.default, annotation=hints[one.name]
+        )
+        for one in fields(QueryOptions)
+        if one.name not in signature.parameters
+    ]
+    function.__signature__ = signature.replace(parameters=[*named, *more])  # type: ignore[attr-defined]
+    return function
