@@ -145,6 +145,11 @@ _VALUE = re.compile(r"[+-]?\d+([.]\d*)?([eE][+-]?\d+)?$|\d{4}-\d\d-\d\d")
 """A number, or what begins with a date."""
 
 
+def first_line(error: Exception) -> str:
+    """Return what an error of another library says, in one line."""
+    return (str(error).strip() or type(error).__name__).splitlines()[0]
+
+
 def render(diagnostic: Diagnostic, source: str, filename: str, color: bool = False) -> str:
     """Render one diagnostic with its line, a caret below the place, notes and help."""
     red, bold, blue, reset = ("\033[1;31m", "\033[1m", "\033[1;34m", "\033[0m") if color else ("", "", "", "")

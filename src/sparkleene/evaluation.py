@@ -83,16 +83,16 @@ class PreparedWorkload:
 
     def read(self, data: Any) -> LocalData:
         """Read the columns that the queries need."""
-        from sparkleene.columns.tables import opened, read, schema_names
+        from sparkleene.columns.tables import column_names, open_data, read_data
 
-        data = opened(data)
-        names = tuple(schema_names(data))
+        data = open_data(data)
+        names = tuple(column_names(data))
         needed: set[str] = set()
         for query in self.queries.values():
             query.check_types(names)
             needed.update(query.columns(query.plan_for(names)))
         type = self.options.for_engine().type
-        return LocalData(names, *read(data, sorted(needed), [] if type is None else [type]))
+        return LocalData(names, *read_data(data, sorted(needed), [] if type is None else [type]))
 
     def evaluate(self, data: LocalData, threads: int | None = None) -> tuple[dict[str, pa.Table], Stats]:
         """Return the result of each query over a table, and what was shared."""

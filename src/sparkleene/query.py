@@ -148,9 +148,9 @@ class Query:
         ann █████████████████████████████████  3
         """
         from sparkleene.charts import chart
-        from sparkleene.columns.tables import read
+        from sparkleene.columns.tables import read_data
 
-        table = result.toArrow() if is_spark(result) else read(result)[0]
+        table = result.toArrow() if is_spark(result) else read_data(result)[0]
         name = self.prepared.tree.name or "" if title is None else title
         return chart(table, value=value, groups=self.plan.bound.group_names, title=name, most=most)
 

@@ -10,16 +10,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sparkleene.columns import fields, keys
-from sparkleene.columns.columns import (
-    codes,
-    combine,
-    exact_values,
-    label_masks,
-    low_values,
-    sum_values,
-    time_column,
-    window_units,
-)
+from sparkleene.columns.keys import codes, combine_codes
+from sparkleene.columns.labels import label_masks
+from sparkleene.columns.times import time_column, window_units
+from sparkleene.columns.values import exact_values, low_values, sum_values
 from sparkleene.errors import DataError, QueryError
 from sparkleene.language.ast import Atom
 from sparkleene.language.bound import Bound, Call, Field, Label, Literal_, Window
@@ -259,7 +253,7 @@ def same(values):
 def test_codes_stand_for_the_values(case):
     type, items, column = case
     found, values = codes(pa.table({"k": column}), ("k",))
-    assert values.type == fields.owned(type)
+    assert values.type == fields.value_type(type)
     assert len(values) == len(set(same(items)) - {None}) == len(set(values.to_pylist()))
     assert [None if c < 0 else values[c].as_py() for c in found.tolist()] == same(items)
 
@@ -293,7 +287,7 @@ def test_combinations(data, count, rows, size, hashing):
     with pytest.MonkeyPatch.context() as patch:
         if hashing:
             patch.setattr(keys, "_room", lambda rows: 0)
-        found, first = combine(parts, [size] * count)
+        found, first = combine_codes(parts, [size] * count)
     tuples = [None if -1 in each else each for each in zip(*(p.tolist() for p in parts), strict=True)]
     assert [c < 0 for c in found.tolist()] == [t is None for t in tuples]
     assert (
@@ -308,7 +302,7 @@ def test_many_combinations_and_many_pieces(monkeypatch):
     monkeypatch.setattr(fields, "PIECE", 1000)
     random = np.random.default_rng(1)
     a, b = random.integers(-1, 60_000, 20_000), random.integers(-1, 60_000, 20_000)
-    found, first = combine([a, b], [60_000, 60_000])
+    found, first = combine_codes([a, b], [60_000, 60_000])
     wanted = {pair for pair in zip(a.tolist(), b.tolist(), strict=True) if -1 not in pair}
     assert len(first) == len(wanted) == found.max() + 1
     assert np.array_equal(a[first[found[found >= 0]]], a[found >= 0])
@@ -408,7 +402,7 @@ def test_low_values(column, maximum):
     assert kept.dtype == np.float64 and np.argsort(kept).tolist() == (
         [3, 0, 2, 1] if maximum else [2, 0, 3, 1]
     )
-    type = fields.owned(column.type)
+    type = fields.value_type(column.type)
     found = back(np.array([kept[0], math.nan, np.nanmin(kept)]))
     assert found.type == type
     assert found.to_pylist() == [column[0].as_py(), None, column[3 if maximum else 2].as_py()]

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from sparkleene.columns.expressions import condition, evaluate, numeric, sides
+from sparkleene.columns.expressions import evaluate, evaluate_condition, evaluate_number, rank_sides
 from sparkleene.errors import DataError, Place, Span
 from sparkleene.language.bound import Call, Field, Literal_
 
@@ -158,7 +158,7 @@ def test_sides_compare_like_the_values_for_every_pair(table, op, pair):
     rows = [{name: table[name][i].as_py() for name in COLUMNS} for i in range(table.num_rows)]
     try:
         wanted = [[value(term, row) for row in rows] for term in pair]
-        left, right = sides(*pair, op, table)
+        left, right = rank_sides(*pair, op, table)
     except (Overflow, DataError):
         return
     assert left.dtype == right.dtype == np.float64
@@ -233,7 +233,9 @@ def test_dictionaries_with_nulls_inside_and_different_chunks():
         False,
         True,
     ]
-    assert sides(x, x, "<", table)[0].tolist() == pytest.approx([0, math.nan, math.nan, 1, 1, 0], nan_ok=True)
+    assert rank_sides(x, x, "<", table)[0].tolist() == pytest.approx(
+        [0, math.nan, math.nan, 1, 1, 0], nan_ok=True
+    )
 
 
 @pytest.mark.parametrize(
@@ -253,13 +255,13 @@ def test_dictionaries_with_nulls_inside_and_different_chunks():
 def test_sides_of_every_type_are_ordered(column):
     x, y = Field(("x",)), Field(("y",), 1)
     table = pa.table({"x": column, "y": column})
-    for left, right in (sides(x, y, "<", table), sides(x, Field(("x",), 1), "<", table)):
+    for left, right in (rank_sides(x, y, "<", table), rank_sides(x, Field(("x",), 1), "<", table)):
         assert left[0] == right[0] < left[1] == right[1]
         assert math.isnan(left[2]) and math.isnan(right[2])
 
 
 def test_sides_of_one_expression_are_one_array():
-    left, right = sides(Field(("x",)), Field(("x",), 1), "<", pa.table({"x": ["b", "a"]}))
+    left, right = rank_sides(Field(("x",)), Field(("x",), 1), "<", pa.table({"x": ["b", "a"]}))
     assert left is right
 
 
@@ -294,7 +296,7 @@ DAY = datetime(2024, 5, 1)
 def test_types_that_do_not_compare(x, y, message):
     for ask in (
         lambda t: evaluate(Call("<", (X, Y)), t, Place(SOURCE, "f.q")),
-        lambda t: sides(X, Y, "<", t, Place(SOURCE, "f.q")),
+        lambda t: rank_sides(X, Y, "<", t, Place(SOURCE, "f.q")),
     ):
         with pytest.raises(DataError, match=message) as caught:
             ask(pa.table({"x": x, "y": y}))
@@ -324,26 +326,28 @@ def test_text_that_is_no_time(text):
 def test_conditions():
     table = pa.table({"x": pa.chunked_array([[1, None], [3]])})
     x = Field(("x",))
-    assert condition(Call(">", (x, Literal_(1))), table).tolist() == [False, False, True]
-    assert condition(Call("=", (x, Literal_(None))), table).tolist() == [False] * 3
-    assert condition(Literal_(True), table).tolist() == [True] * 3
-    assert condition(Literal_(None), table).tolist() == [False] * 3
-    assert condition(Call(">", (x, Literal_(1))), table.slice(0, 0)).tolist() == []
+    assert evaluate_condition(Call(">", (x, Literal_(1))), table).tolist() == [False, False, True]
+    assert evaluate_condition(Call("=", (x, Literal_(None))), table).tolist() == [False] * 3
+    assert evaluate_condition(Literal_(True), table).tolist() == [True] * 3
+    assert evaluate_condition(Literal_(None), table).tolist() == [False] * 3
+    assert evaluate_condition(Call(">", (x, Literal_(1))), table.slice(0, 0)).tolist() == []
     with pytest.raises(DataError, match="here a condition is needed"):
-        condition(x, table)
+        evaluate_condition(x, table)
 
 
 def test_numeric():
     table = pa.table({"x": [1, None], "b": [True, None], "t": ["a", "b"], "big": [2**53 + 1, 0]})
-    assert numeric(Call("+", (Field(("x",)), Literal_(1))), table).tolist() == pytest.approx(
+    assert evaluate_number(Call("+", (Field(("x",)), Literal_(1))), table).tolist() == pytest.approx(
         [2, math.nan], nan_ok=True
     )
-    assert numeric(Literal_(2), table).tolist() == [2, 2]
-    assert numeric(Literal_(None), table).tolist() == pytest.approx([math.nan] * 2, nan_ok=True)
-    assert numeric(Field(("b",)), table, boolean=True).tolist() == pytest.approx([1, math.nan], nan_ok=True)
+    assert evaluate_number(Literal_(2), table).tolist() == [2, 2]
+    assert evaluate_number(Literal_(None), table).tolist() == pytest.approx([math.nan] * 2, nan_ok=True)
+    assert evaluate_number(Field(("b",)), table, boolean=True).tolist() == pytest.approx(
+        [1, math.nan], nan_ok=True
+    )
     for name, message in (("b", "number is needed"), ("t", "number is needed"), ("big", "beyond 2\\^53")):
         with pytest.raises(DataError, match=message):
-            numeric(Field((name,)), table)
+            evaluate_number(Field((name,)), table)
 
 
 def test_missing_and_duplicate_columns():

@@ -10,7 +10,7 @@ from tests.conformance import strategies
 from tests.conformance.test_random import compiled, table
 
 import sparkleene as sk
-from sparkleene.columns.schema import check
+from sparkleene.columns.schema import result_schema
 from sparkleene.engine.partial import partial, total
 from sparkleene.engine.run import evaluate
 from sparkleene.errors import Place
@@ -23,7 +23,7 @@ def test_schema_of_random_queries(data: st.DataObject) -> None:
     query = compiled(case)
     rows = table(case)
     plan = query.prepared.plan_for(tuple(rows.column_names))
-    schema = check(plan, rows.slice(0, 0), query.prepared.options.for_engine(), Place(query.text))
+    schema = result_schema(plan, rows.slice(0, 0), query.prepared.options.for_engine(), Place(query.text))
     assert schema == query.run(rows).schema
 
 
@@ -57,5 +57,5 @@ def test_wrong_types_are_found_without_rows() -> None:
         query = sk.query(text)
         plan = query.prepared.plan_for(tuple(empty.column_names))
         with pytest.raises(sk.SparkleeneError) as caught:
-            check(plan, empty, query.prepared.options.for_engine(), Place(text))
+            result_schema(plan, empty, query.prepared.options.for_engine(), Place(text))
         assert caught.value.diagnostics[0].code == code, text

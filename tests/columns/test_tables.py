@@ -11,7 +11,7 @@ import pytest
 
 import sparkleene as sk
 from sparkleene.columns.files import files
-from sparkleene.columns.tables import read, schema_names
+from sparkleene.columns.tables import column_names, read_data
 from sparkleene.errors import DataError, QueryError
 
 TABLE = pa.table(
@@ -29,7 +29,7 @@ def parquet(tmp_path):
 
 def code(*args, **kwargs):
     with pytest.raises(DataError) as caught:
-        read(*args, **kwargs)
+        read_data(*args, **kwargs)
     return caught.value.diagnostics[0].code
 
 
@@ -43,30 +43,30 @@ def code(*args, **kwargs):
     ],
 )
 def test_frames_come_back_as_they_came(data, kind):
-    assert schema_names(data) == ["time", "type", "x.y", "p"]
-    table, back = read(data, ["type", "time"])
+    assert column_names(data) == ["time", "type", "x.y", "p"]
+    table, back = read_data(data, ["type", "time"])
     assert table.column_names == ["time", "type"]
     assert table["time"].to_pylist() == [1, 2] and table["type"].to_pylist() == ["A", "B"]
     assert isinstance(back(TABLE), kind)
     assert isinstance(back(TABLE.slice(0, 0)), kind)
     assert code(data, ["typo"]) == "missing-column"
-    assert read(data)[0].column_names == ["time", "type", "x.y", "p"]
+    assert read_data(data)[0].column_names == ["time", "type", "x.y", "p"]
 
 
 @pytest.mark.parametrize("columns", [["x.y"], ["p", "time"], ["time", "type"], [], None])
 def test_parquet_reads_only_the_needed_columns(parquet, columns):
     for path in (parquet, str(parquet), parquet.parent):
-        table, back = read(path, columns)
+        table, back = read_data(path, columns)
         names = TABLE.column_names if columns is None else [n for n in TABLE.column_names if n in columns]
         assert table.equals(TABLE.select(names))
         assert table.num_rows == 2
         assert back(TABLE) is TABLE
-        assert schema_names(path) == TABLE.column_names
+        assert column_names(path) == TABLE.column_names
 
 
 def test_text_can_stay_a_dictionary(parquet):
     for path in (parquet, parquet.parent):
-        table, _ = read(path, ["time", "type"], dictionary=["type", "time", "other"])
+        table, _ = read_data(path, ["time", "type"], dictionary=["type", "time", "other"])
         assert pa.types.is_dictionary(table["type"].type) and table["time"].type == pa.int64()
         assert table["type"].to_pylist() == ["A", "B"]
 
@@ -74,7 +74,7 @@ def test_text_can_stay_a_dictionary(parquet):
 def test_folders_with_partitions(tmp_path):
     pq.write_to_dataset(TABLE, tmp_path / "d", partition_cols=["type"])
     (tmp_path / "d" / "_SUCCESS").touch()
-    table, _ = read(tmp_path / "d", ["time", "type"])
+    table, _ = read_data(tmp_path / "d", ["time", "type"])
     assert sorted(zip(table["time"].to_pylist(), table["type"].to_pylist(), strict=True)) == [
         (1, "A"),
         (2, "B"),
@@ -85,8 +85,8 @@ def test_folders_with_partitions(tmp_path):
 def test_csv(tmp_path, name):
     path = tmp_path / name
     path.write_bytes(gzip.compress(CSV.encode()) if name.endswith("gz") else CSV.encode())
-    assert schema_names(path) == ["time", "type", "x"]
-    table, _ = read(path, ["type", "x"])
+    assert column_names(path) == ["time", "type", "x"]
+    table, _ = read_data(path, ["type", "x"])
     assert table.to_pydict() == {"type": ["A", None, "NA", ""], "x": [0.5, None, 1.5, 2.0]}
 
 
@@ -96,13 +96,13 @@ def test_csv_without_a_header(tmp_path, name):
     path = tmp_path / name
     path.write_bytes(gzip.compress(text.encode()) if name.endswith("gz") else text.encode())
     found = files(path, ["time", "type", "x"])
-    assert schema_names(found) == ["time", "type", "x"] and not found.blank
-    assert read(found)[0].to_pydict() == {
+    assert column_names(found) == ["time", "type", "x"] and not found.blank
+    assert read_data(found)[0].to_pydict() == {
         "time": [1, 2, 3, 4],
         "type": ["A", None, "NA", ""],
         "x": [0.5, None, 1.5, 2.0],
     }
-    assert read(found, ["x", "time"])[0].column_names == ["time", "x"]
+    assert read_data(found, ["x", "time"])[0].column_names == ["time", "x"]
     assert sk.query("RETURN COUNT(*) PATTERN A+").run(found).to_pylist() == [{"count": 1.0}]
     assert sk.query("RETURN COUNT(*) PATTERN A+").trends(found).num_rows == 1
 
@@ -112,10 +112,10 @@ def test_names_of_columns_are_as_many_as_there_are(tmp_path, parquet):
     (tmp_path / "b.csv").write_text("1\n")
     for paths in (tmp_path / "a.csv", str(tmp_path / "*.csv")):
         with pytest.raises(DataError, match=r"a.csv' has 3 columns, and names are given for 1") as caught:
-            read(files(paths, ["time"]))
+            read_data(files(paths, ["time"]))
         assert caught.value.diagnostics[0].code == "unreadable-file"
     with pytest.raises(DataError, match=r"b.csv' has 1 column, and names are given for 3"):
-        read(files(str(tmp_path / "*.csv"), ["time", "type", "x"]))
+        read_data(files(str(tmp_path / "*.csv"), ["time", "type", "x"]))
     with pytest.raises(QueryError, match="for CSV files without a header, and this is parquet"):
         files(parquet, ["time"])
 
@@ -125,7 +125,7 @@ def test_a_first_line_of_data_is_no_header(tmp_path):
         (tmp_path / "a.csv").write_text(f"{line}\n")
         for columns in (["time"], ["x"]):
             with pytest.raises(DataError, match="help: the names look like data: name the columns"):
-                read(tmp_path / "a.csv", columns)
+                read_data(tmp_path / "a.csv", columns)
     with pytest.raises(DataError, match="name the columns"):
         sk.query("RETURN COUNT(*) PATTERN A+ WHERE A.x > 1", type=None).run(tmp_path / "a.csv")
 
@@ -202,7 +202,7 @@ def test_text_that_is_no_time(values):
 
 def test_names_need_no_ending_if_the_file_is_parquet(tmp_path):
     pq.write_table(TABLE, tmp_path / "events.bin")
-    assert read(tmp_path / "events.bin", ["time"])[0].num_rows == 2
+    assert read_data(tmp_path / "events.bin", ["time"])[0].num_rows == 2
 
 
 JSON = """{"time": "2024-03-04T00:00:00.5", "type": "A", "x": 1}
@@ -216,8 +216,8 @@ def test_json_lines(tmp_path, name):
     with write(tmp_path / name, "wt") as file:
         file.write(JSON)
     for data in (tmp_path / name, tmp_path, [str(tmp_path / "*.*")]):
-        table = read(data)[0]
-        assert schema_names(data) == ["time", "type", "x", "at"]
+        table = read_data(data)[0]
+        assert column_names(data) == ["time", "type", "x", "at"]
         assert table["type"].to_pylist() == ["A", "B"] and table["x"].to_pylist() == [1, None]
         assert [time.isoformat() for time in table["time"].to_pylist()] == [
             "2024-03-04T00:00:00.500000",
@@ -231,14 +231,14 @@ def test_several_files(tmp_path):
     (tmp_path / "b.csv").write_text("x,time,type\n2.5,2,A\n")
     (tmp_path / "_not.csv").write_text("no\n")
     for data in (tmp_path, str(tmp_path / "*.csv"), [tmp_path / "a.csv", str(tmp_path / "b.csv")]):
-        assert schema_names(data) == ["time", "x", "type"]
-        rows = read(data)[0].to_pydict()
+        assert column_names(data) == ["time", "x", "type"]
+        rows = read_data(data)[0].to_pydict()
         assert rows == {"time": [1, 2], "x": [2.0, 2.5], "type": [None, "A"]}
-        assert read(data, ["type", "x"])[0].to_pydict() == {"x": [2.0, 2.5], "type": [None, "A"]}
+        assert read_data(data, ["type", "x"])[0].to_pydict() == {"x": [2.0, 2.5], "type": [None, "A"]}
     parts = [tmp_path / "p1.parquet", tmp_path / "p2.parquet"]
     for path in parts:
         pq.write_table(TABLE, path)
-    assert read(parts, ["x.y"], ["type"])[0].num_rows == 4
+    assert read_data(parts, ["x.y"], ["type"])[0].num_rows == 4
     (tmp_path / "d.csv").write_text("other\n1\n")
     assert code([tmp_path / "a.csv", tmp_path / "d.csv"], ["time"]) == "missing-column"
     assert code([*parts, tmp_path / "a.csv"]) == code(tmp_path) == "unsupported-data"
@@ -261,12 +261,12 @@ def test_what_cannot_be_read(tmp_path, parquet):
     assert code(tmp_path / "what.txt") == "unsupported-data"
     assert code([1, 2]) == code(None) == code(pl.LazyFrame()) == "unsupported-data"
     with pytest.raises(DataError, match=r"did you mean 'events.parquet'"):
-        read(tmp_path / "event.parquet")
+        read_data(tmp_path / "event.parquet")
 
 
 def test_missing_columns_tell_what_there_is(parquet):
     with pytest.raises(DataError) as caught:
-        read(parquet, ["tipe"])
+        read_data(parquet, ["tipe"])
     assert str(caught.value).splitlines() == [
         "error[missing-column]: the data has no column 'tipe'",
         " = note: its columns are time, type, x.y, p",
@@ -276,32 +276,32 @@ def test_missing_columns_tell_what_there_is(parquet):
 
 def test_duplicate_columns_are_an_error_only_if_needed():
     twice = pa.table([pa.array([1])] * 3, names=["a", "b", "a"])
-    assert read(twice, ["b"])[0].column_names == ["b"]
+    assert read_data(twice, ["b"])[0].column_names == ["b"]
     assert code(twice, ["a"]) == code(twice) == "duplicate-column"
     frame = twice.to_pandas()
-    assert read(frame, ["b"])[0].column_names == ["b"]
+    assert read_data(frame, ["b"])[0].column_names == ["b"]
     assert code(frame, ["a"]) == "duplicate-column"
 
 
 def test_duplicate_columns_of_csv(tmp_path):
     (tmp_path / "a.csv").write_text("a,b,a\n1,2,3\n")
-    assert read(tmp_path / "a.csv", ["b"])[0].to_pydict() == {"b": [2]}
+    assert read_data(tmp_path / "a.csv", ["b"])[0].to_pydict() == {"b": [2]}
     assert code(tmp_path / "a.csv", ["a"]) == "duplicate-column"
 
 
 def test_pandas_corners():
     frame = pd.DataFrame({"time": [1, 2], "x": [1, "a"], 7: [1, 2]})
     assert code(frame, ["x"]) == "unsupported-data"
-    assert read(frame, ["7"])[0].to_pydict() == {"7": [1, 2]}
+    assert read_data(frame, ["7"])[0].to_pydict() == {"7": [1, 2]}
     with pytest.raises(DataError, match="reset_index"):
-        read(frame.set_index("time"), ["time"])
+        read_data(frame.set_index("time"), ["time"])
     category = pd.DataFrame({"c": pd.Categorical(["a", None, "b"])})
-    assert pa.types.is_dictionary(read(category)[0]["c"].type)
+    assert pa.types.is_dictionary(read_data(category)[0]["c"].type)
 
 
 def test_pandas_and_polars_are_imported_only_for_their_data():
     script = (
-        "import sys; from sparkleene.columns import tables, columns, expressions; "
+        "import sys; from sparkleene.columns import tables, labels, values, expressions; "
         "print({'pandas', 'polars', 'numba'} & set(sys.modules))"
     )
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)

@@ -10,7 +10,7 @@ from hypothesis import assume
 from pyspark.errors import PySparkException
 
 import sparkleene as sk
-from sparkleene.columns.schema import check
+from sparkleene.columns.schema import result_schema
 from sparkleene.engine.lower import lower, lowered
 from sparkleene.engine.partial import SUMS
 from sparkleene.errors import Place
@@ -32,7 +32,7 @@ def through_tasks(query: sk.Query, table: pa.Table) -> Rows:
     flat = lowered(plan, low, table, options, 1, Place(query.text))
     if len(query.text) % 2:  # in order of time, parts of it do not overlap
         flat = flat.sort_by(low.options.time)
-    schema = check(plan, table.slice(0, 0), options, Place(query.text))
+    schema = result_schema(plan, table.slice(0, 0), options, Place(query.text))
     request = Request(plan, options, (), Place(query.text))
     job = job_of(request, low, schema)
     if not job.partial:  # so that several parts of a group can be added up here

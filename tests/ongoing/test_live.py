@@ -20,6 +20,7 @@ from tests.conformance import strategies
 from tests.conformance.test_random import Case, Rows, check, compiled, same, table
 
 import sparkleene as sk
+from sparkleene.columns.ipc import to_bytes
 from sparkleene.columns.keys import buckets
 from sparkleene.engine import run
 from sparkleene.engine.finish import finish
@@ -29,7 +30,7 @@ from sparkleene.errors import Place
 from sparkleene.ongoing import live as module
 from sparkleene.ongoing import stretches
 from sparkleene.ongoing.live import Bucket, Live
-from sparkleene.ongoing.seal import sealed, to_bytes
+from sparkleene.ongoing.seal import sealed
 
 TIMED = ("tumbling", "sliding", "hopping", "trigger")
 START = 1_000  # no row is before the first watermark

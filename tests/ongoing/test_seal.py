@@ -11,9 +11,10 @@ import pytest
 from tests.ongoing.test_live import Kept, live_of
 
 import sparkleene as sk
+from sparkleene.columns.ipc import to_bytes, to_table
 from sparkleene.errors import DataError, Diagnostic
 from sparkleene.ongoing.live import Bucket, Live
-from sparkleene.ongoing.seal import VERSION, opened, sealed, to_bytes, to_table
+from sparkleene.ongoing.seal import VERSION, opened, sealed
 
 QUERY = "RETURN user, COUNT(*) PATTERN SEQ(A+, B) WHERE [user] GROUP-BY user WITHIN 10 SLIDE 5"
 ROWS = pa.table({"time": [11, 12, 13, 14], "type": list("AABA"), "user": list("xyxx")})

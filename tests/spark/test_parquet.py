@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sparkleene.columns.columns import label_masks
+from sparkleene.columns.labels import label_masks
 from sparkleene.errors import DataError
 from sparkleene.language import parse, parse_expression
 from sparkleene.language.bind import bind

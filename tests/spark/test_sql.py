@@ -14,8 +14,8 @@ from pyspark.errors import SparkRuntimeException
 from pyspark.sql import functions as F
 from pyspark.sql import types as T
 
-from sparkleene.columns.columns import label_masks
 from sparkleene.columns.expressions import evaluate
+from sparkleene.columns.labels import label_masks
 from sparkleene.errors import DataError, Place, Span
 from sparkleene.language.ast import Atom
 from sparkleene.language.bound import Bound, Call, Field, Label, Literal_

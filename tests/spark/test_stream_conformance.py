@@ -34,7 +34,7 @@ from tests.conformance.test_random import Rows, same
 from tests.ongoing.test_live import KINDS, START, TIMED, bounded
 
 import sparkleene as sk
-from sparkleene.columns.schema import check as checked
+from sparkleene.columns.schema import result_schema as checked
 from sparkleene.engine.lower import lower, lowered
 from sparkleene.errors import Place
 from sparkleene.language.bind import bind

@@ -20,7 +20,7 @@ from tests.spark.test_by_path import write
 from tests.workload.test_workload import options_of, workloads
 
 import sparkleene as sk
-from sparkleene.columns.schema import check
+from sparkleene.columns.schema import result_schema
 from sparkleene.language import parse, to_text
 from sparkleene.ongoing.compose import combines
 from sparkleene.spark import results, tasks
@@ -95,7 +95,9 @@ def by_definition(texts: dict[str, str], case: Case, numbers: str) -> Rows:
 def through_tasks(made: Workload, rows: pa.Table, way: str) -> Rows:
     """Run what tasks run: rows lowered and packed in parts, evaluated by bucket, added up."""
     requests = made.prepared.requests(rows.column_names)
-    schema = schema_of(requests, lambda one: check(one.plan, rows.slice(0, 0), one.options, one.place))
+    schema = schema_of(
+        requests, lambda one: result_schema(one.plan, rows.slice(0, 0), one.options, one.place)
+    )
     groups = families(requests, [strategy(request, rows, way) for request in requests])
     lows = [lower_together(family, lambda term: True, [True] * len(family)) for _, family in groups]
     given = [(family, some) for (_, family), some in zip(groups, lows, strict=True)]

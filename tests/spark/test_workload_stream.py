@@ -41,7 +41,7 @@ from tests.spark.test_streaming import settings as spark_settings
 from tests.workload.test_workload import workloads
 
 import sparkleene as sk
-from sparkleene.columns.schema import check
+from sparkleene.columns.schema import result_schema
 from sparkleene.engine.lower import lowered
 from sparkleene.language import parse, to_text
 from sparkleene.ongoing import live, stretches
@@ -107,7 +107,7 @@ class Workers:
         self.lows = lower_together(self.requests, lambda term: masks, [masks for _ in self.requests])
         self.schema = schema_of(
             self.requests,
-            lambda one: check(one.plan, rows.empty_table(), one.options, one.place),
+            lambda one: result_schema(one.plan, rows.empty_table(), one.options, one.place),
         )
         flat = self.flat(rows.empty_table()).schema
         self.stream = streaming.stream_of(self.requests, self.lows, flat, self.schema)

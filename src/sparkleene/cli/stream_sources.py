@@ -15,6 +15,7 @@ from sparkleene.cli.show import Format
 from sparkleene.columns.fields import missing_column
 from sparkleene.columns.files import files
 from sparkleene.errors import Place
+from sparkleene.language.printer import quote
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -108,7 +109,7 @@ def read_windows(spark: SparkSession, wanted: StreamRequest) -> DataFrame:
     from pyspark.sql import functions as F
     from pyspark.sql.types import TimestampNTZType
 
-    quoted = "`" + time.replace("`", "``") + "`"
+    quoted = quote(time)
     if isinstance(frame.schema[time].dataType, TimestampNTZType):  # which Spark has no watermarks for
         frame = frame.withColumn(time, F.col(quoted).cast("timestamp"))
     timed = frame.withWatermark(quoted if not time.isidentifier() else time, wanted.watermark)

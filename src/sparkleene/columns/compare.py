@@ -12,7 +12,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from sparkleene.columns.fields import EXACT, as_numpy, bounds, decoded, doubles, integers, kind, owned
+from sparkleene.columns.fields import EXACT, as_numpy, bounds, decode, doubles, integers, kind, value_type
 from sparkleene.language.operators import FLIPPED
 
 Value = Any
@@ -29,7 +29,7 @@ OPERATORS: dict[str, Callable[..., Value]] = {
 _UNITS = ("s", "ms", "us", "ns")
 
 
-def constant(text: str, type: pa.DataType, value: Value) -> Value:
+def parse_constant(text: str, type: pa.DataType, value: Value) -> Value:
     """Return a text constant as a time of a type, as it is for other types; ValueError if it is no time."""
     if pa.types.is_time(type):
         return pa.scalar(datetime.time.fromisoformat(text), pa.time64("us"))
@@ -51,7 +51,7 @@ def constant(text: str, type: pa.DataType, value: Value) -> Value:
     raise ValueError(text)
 
 
-def small(value: Value) -> bool:
+def is_exact(value: Value) -> bool:
     """Tell whether integers are all exact as float64."""
     if isinstance(value, pa.Scalar):
         return value.as_py() is None or abs(value.as_py()) <= EXACT
@@ -90,14 +90,14 @@ def align(left: Value, right: Value, fixed: tuple[bool, bool] = (False, False)) 
 
 def _align_text(left: Value, right: Value) -> tuple[Value, Value]:
     """Return text in one type; dictionaries stay beside a constant or beside the same type."""
-    a, b = owned(left.type), owned(right.type)
+    a, b = value_type(left.type), value_type(right.type)
     if isinstance(left, pa.Scalar):
         return left.cast(b), right
     if isinstance(right, pa.Scalar):
         return left, right.cast(a)
     if left.type == right.type:
         return left, right
-    left, right = decoded(left), decoded(right)
+    left, right = decode(left), decode(right)
     return (left, right) if a == b else (left.cast(pa.large_string()), right.cast(pa.large_string()))
 
 
@@ -121,9 +121,9 @@ def _align_numbers(left: Value, right: Value, fixed: tuple[bool, bool]) -> tuple
         wanted = make(min(need, 76), max(scales))
         return left.cast(wanted), right.cast(wanted)
     if floats[0] != floats[1]:
-        if not floats[0] and small(left):
+        if not floats[0] and is_exact(left):
             left = left.cast(pa.float64())
-        if not floats[1] and small(right):
+        if not floats[1] and is_exact(right):
             right = right.cast(pa.float64())
     return left, right
 
@@ -149,7 +149,7 @@ def compare(op: str, left: Value, right: Value) -> Value:
     for one, two, name in ((left, right, op), (right, left, FLIPPED[op])):
         if pa.types.is_dictionary(one.type) and isinstance(two, pa.Scalar):
             return _on_dictionary(name, one, two)
-    left, right = decoded(left), decoded(right)
+    left, right = decode(left), decode(right)
     if {left.type, right.type} == {pa.int64(), pa.float64()}:
         if left.type == pa.int64():
             return _exactly(op, left, right)
@@ -223,7 +223,7 @@ def _column(value: Value, rows: int) -> Value:
 
 def _direct(column: Value) -> bool:
     """Tell whether values are their own ranks as float64."""
-    return small(column) if column.type == pa.int64() else bool(column.type == pa.float64())
+    return is_exact(column) if column.type == pa.int64() else bool(column.type == pa.float64())
 
 
 def _shifted(columns: list[Value]) -> list[Floats] | None:
@@ -240,19 +240,19 @@ def _shifted(columns: list[Value]) -> list[Floats] | None:
 def _joined(left: Value, right: Value) -> Value:
     """Return the rows of both sides below each other."""
     if left.type != right.type:
-        left, right = decoded(left), decoded(right)
+        left, right = decode(left), decode(right)
     return pa.chunked_array([*left.chunks, *right.chunks], left.type)
 
 
 def _ranked(column: Value) -> Floats:
     """Return the dense rank of each value among the distinct ones, NaN for NULL."""
-    return ranked(column)[0]
+    return dense_ranks(column)[0]
 
 
-def ranked(column: Value) -> tuple[Floats, Value]:
+def dense_ranks(column: Value) -> tuple[Floats, Value]:
     """Return the dense rank of each value as float64, NaN for NULL, and the distinct values in order.
 
-    >>> ranked(pa.chunked_array([["b", None, "a", "b"]]))[0]
+    >>> dense_ranks(pa.chunked_array([["b", None, "a", "b"]]))[0]
     array([ 1., nan,  0.,  1.])
     """
     if pa.types.is_floating(column.type):
@@ -260,7 +260,7 @@ def ranked(column: Value) -> tuple[Floats, Value]:
     coded = column if pa.types.is_dictionary(column.type) else column.dictionary_encode()
     coded = coded.unify_dictionaries()
     if coded.num_chunks == 0:
-        return np.zeros(0), pa.array([], owned(column.type))
+        return np.zeros(0), pa.array([], value_type(column.type))
     values = coded.chunk(0).dictionary
     order = pc.array_sort_indices(values)
     place = as_numpy(pc.rank(values, tiebreaker="dense")).astype(np.float64) - 1

@@ -19,7 +19,15 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from sparkleene.columns import compare
-from sparkleene.columns.fields import doubles, find, kind, known, plain, sample, told
+from sparkleene.columns.fields import (
+    describe_column,
+    doubles,
+    find_column,
+    kind,
+    nan_to_null,
+    sample,
+    simplify,
+)
 from sparkleene.errors import Place, Span
 from sparkleene.language.ast import Scalar
 from sparkleene.language.bound import Field, Literal_, Term
@@ -35,6 +43,7 @@ Truth = np.ndarray[Any, np.dtype[np.bool_]]
 def evaluate(term: Term, table: pa.Table, place: Place = Place()) -> Value:
     """Return the value of a term for each row, or one scalar where no attribute is in it.
 
+    >>> from sparkleene.language.bound import Call
     >>> term = Call("<", (Field(("price",)), Literal_(3)))
     >>> evaluate(term, pa.table({"price": [1, 5, None]})).to_pylist()
     [True, False, None]
@@ -42,10 +51,10 @@ def evaluate(term: Term, table: pa.Table, place: Place = Place()) -> Value:
     return _Evaluator(table, place).value(term)
 
 
-def condition(term: Term, table: pa.Table, place: Place = Place()) -> Truth:
+def evaluate_condition(term: Term, table: pa.Table, place: Place = Place()) -> Truth:
     """Return which rows satisfy a condition; NULL does not.
 
-    >>> condition(Field(("ok",)), pa.table({"ok": [True, None, False]}))
+    >>> evaluate_condition(Field(("ok",)), pa.table({"ok": [True, None, False]}))
     array([ True, False, False])
     """
     evaluator = _Evaluator(table, place)
@@ -61,17 +70,17 @@ def condition(term: Term, table: pa.Table, place: Place = Place()) -> Truth:
     return parts[0] if len(parts) == 1 else np.concatenate([np.zeros(0, bool), *parts])
 
 
-def numeric(term: Term, table: pa.Table, place: Place = Place(), *, boolean: bool = False) -> Floats:
+def evaluate_number(term: Term, table: pa.Table, place: Place = Place(), *, boolean: bool = False) -> Floats:
     """Return a number for each row as float64, NaN for NULL; with `boolean` also TRUE as 1 and FALSE as 0.
 
-    >>> numeric(Field(("x",)), pa.table({"x": [1, None]}))
+    >>> evaluate_number(Field(("x",)), pa.table({"x": [1, None]}))
     array([ 1., nan])
     """
     evaluator = _Evaluator(table, place)
     value = evaluator.value(term)
     if not (boolean and kind(value.type) == "boolean"):
         evaluator.check(term, value, "number", "here a number is needed")
-    if value.type == pa.int64() and not compare.small(value):
+    if value.type == pa.int64() and not compare.is_exact(value):
         raise evaluator.place.error(
             "not-exact", f"{evaluator.name(term)} has integers beyond 2^53", term.span, "cast it to double"
         )
@@ -81,18 +90,20 @@ def numeric(term: Term, table: pa.Table, place: Place = Place(), *, boolean: boo
     return doubles(value)
 
 
-def sides(left: Term, right: Term, op: str, table: pa.Table, place: Place = Place()) -> tuple[Floats, Floats]:
+def rank_sides(
+    left: Term, right: Term, op: str, table: pa.Table, place: Place = Place()
+) -> tuple[Floats, Floats]:
     """Return two arrays of float64 that compare like the two sides of a comparison, for every pair of rows.
 
     NULL is NaN, so for `!=` a NaN on either side has to be told apart. Where the sides are one expression, so
     are the arrays.
 
-    >>> sides(Field(("name",)), Field(("name",), 1), "<", pa.table({"name": ["b", "a", None]}))[0]
+    >>> rank_sides(Field(("name",)), Field(("name",), 1), "<", pa.table({"name": ["b", "a", None]}))[0]
     array([ 1.,  0., nan])
     """
     evaluator = _Evaluator(table, place)
-    one = sideless(left)
-    two = sideless(right)
+    one = drop_sides(left)
+    two = drop_sides(right)
     first = evaluator.value(one)
     if one == two:
         evaluator.comparable(left, first, right, first, op)
@@ -102,7 +113,7 @@ def sides(left: Term, right: Term, op: str, table: pa.Table, place: Place = Plac
     return compare.ranks(first, second, table.num_rows)
 
 
-def sideless(term: Term) -> Term:
+def drop_sides(term: Term) -> Term:
     """Return a term with every attribute on side 0."""
     return map_fields(term, lambda field: Field(field.path, 0, field.span))
 
@@ -119,7 +130,7 @@ class _Evaluator:
         if isinstance(term, Literal_):
             return literal(term.value)
         if isinstance(term, Field):
-            return plain(find(self.table, term.path, self.place, term.span))
+            return simplify(find_column(self.table, term.path, self.place, term.span))
         values = [self.value(arg) for arg in term.args]
         if term.op == "isnull":
             return pc.is_null(values[0])
@@ -157,9 +168,9 @@ class _Evaluator:
                 raise self.place.error("wrong-type", self._told(term, value), term.span)
         try:
             if isinstance(left, Literal_) and isinstance(left.value, str):
-                first = compare.constant(left.value, second.type, first)
+                first = compare.parse_constant(left.value, second.type, first)
             if isinstance(right, Literal_) and isinstance(right.value, str):
-                second = compare.constant(right.value, first.type, second)
+                second = compare.parse_constant(right.value, first.type, second)
         except ValueError as error:
             text, other, column = left, right, second
             if not isinstance(left, Literal_):
@@ -194,7 +205,7 @@ class _Evaluator:
     def _told(self, term: Term, value: Value) -> str:
         """Return what a term is: a column with its type and a sample, or a constant."""
         if isinstance(term, Field):
-            return told(term.path, find(self.table, term.path, self.place, term.span))
+            return describe_column(term.path, find_column(self.table, term.path, self.place, term.span))
         if isinstance(term, Literal_):
             return f"{term.value!r} is {_KIND_OF_CONSTANT.get(type(term.value), 'a constant')}"
         return f"{self.name(term)} is {self._type(value)}"
@@ -227,7 +238,7 @@ class _Evaluator:
         """Tell whether text looks like numbers; bare digits compared by = are as likely names."""
         if not isinstance(term, Field):
             return False
-        value = (sample(find(self.table, term.path, self.place, term.span)) or "")[1:-1].strip()
+        value = (sample(find_column(self.table, term.path, self.place, term.span)) or "")[1:-1].strip()
         return bool(_NUMBER.fullmatch(value)) and not (value.isdigit() and op in ("=", "!="))
 
 
@@ -298,12 +309,12 @@ def _arithmetic(op: str, values: list[Value]) -> Value:
         values = [_double(value) for value in values]
     if op in _KERNELS:
         result = _KERNELS[op](*values)
-        return known(result) if pa.types.is_floating(result.type) else result
+        return nan_to_null(result) if pa.types.is_floating(result.type) else result
     a, b = values
     zero = pa.scalar(0, b.type)
     b = pc.if_else(pc.equal(b, zero), pa.scalar(None, b.type), b)
     if op == "/":
-        return known(pc.divide(a, b))
+        return nan_to_null(pc.divide(a, b))
     if pa.types.is_floating(a.type):
         return _fmod(a, b)
     b = pc.if_else(pc.equal(b, -1), pa.scalar(1, pa.int64()), b)  # the least int64 has no quotient by -1
@@ -328,7 +339,7 @@ def _fmod(a: Value, b: Value) -> Value:
     with np.errstate(invalid="ignore"):
         result = np.fmod(*(_array(value) for value in (a, b)))
     if result.ndim == 0:
-        return known(pa.scalar(float(result)))
+        return nan_to_null(pa.scalar(float(result)))
     return pa.array(result, from_pandas=True)
 
 

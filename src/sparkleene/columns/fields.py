@@ -20,7 +20,7 @@ EXACT = 2**53
 """Integers of at most this size are exact as float64."""
 
 
-def find(table: pa.Table, path: Path, place: Place, span: Span = NOWHERE) -> Column:
+def find_column(table: pa.Table, path: Path, place: Place, span: Span = NOWHERE) -> Column:
     """Return the column of a path as it is in the table, a struct's field with the struct's NULLs."""
     found = table.schema.get_all_field_indices(path[0])
     if not found:
@@ -38,7 +38,11 @@ def find(table: pa.Table, path: Path, place: Place, span: Span = NOWHERE) -> Col
                 f"'{'.'.join(path[:depth])}' has no field '{name}'",
                 span,
                 suggest(name, known),
-                [f"its fields are {', '.join(known)}" if struct else f"it is {describe(type)}, not a struct"],
+                [
+                    f"its fields are {', '.join(known)}"
+                    if struct
+                    else f"it is {describe_type(type)}, not a struct"
+                ],
             )
         column = pc.struct_field(column, [name])
     return column
@@ -58,7 +62,7 @@ def duplicate_column(name: str, place: Place, span: Span = NOWHERE) -> DataError
     return place.error("duplicate-column", message, span, "rename all but one of them")
 
 
-def plain(column: Column) -> Column:
+def simplify(column: Column) -> Column:
     """Return a column as int64, float64, decimal, text, boolean, time or binary, with NULL for NaN.
 
     Text may stay dictionary-encoded, with no NULL in its dictionary; all else is decoded. Unsigned integers
@@ -74,14 +78,14 @@ def plain(column: Column) -> Column:
         text = type.value_type in (pa.string(), pa.large_string())
         if text and not any(chunk.dictionary.null_count for chunk in chunks):
             return column
-        return plain(decoded(column))
+        return simplify(decode(column))
     if pa.types.is_uint64(type):
         high = pc.max(column).as_py()
         return column.cast(pa.int64() if high is None or high < 2**63 else pa.decimal128(20, 0))
     if pa.types.is_integer(type):
         return column if type == pa.int64() else column.cast(pa.int64())
     if pa.types.is_floating(type):
-        return known(column if type == pa.float64() else column.cast(pa.float64()))
+        return nan_to_null(column if type == pa.float64() else column.cast(pa.float64()))
     if type == pa.string_view():
         return column.cast(pa.large_string())
     if type == pa.binary_view():
@@ -93,33 +97,33 @@ def plain(column: Column) -> Column:
     return column
 
 
-def decoded(column: Column) -> Column:
+def decode(column: Column) -> Column:
     """Return a dictionary-encoded column as plain values, any other as it is.
 
     Taking from the dictionary is used since casting refuses some types of values.
     """
     if not pa.types.is_dictionary(column.type):
         return column
-    type = owned(column.type)
+    type = value_type(column.type)
     if isinstance(column, pa.ChunkedArray):
         return pa.chunked_array([c.dictionary.cast(type).take(c.indices) for c in column.chunks], type)
     return column.dictionary.cast(type).take(column.indices)
 
 
-def owned(type: pa.DataType) -> pa.DataType:
+def value_type(type: pa.DataType) -> pa.DataType:
     """Return the type in which a column's values are given back: not encoded, and no views.
 
-    >>> owned(pa.dictionary(pa.int8(), pa.string())), owned(pa.string_view())
+    >>> value_type(pa.dictionary(pa.int8(), pa.string())), value_type(pa.string_view())
     (DataType(string), DataType(large_string))
     """
     if pa.types.is_dictionary(type) or pa.types.is_run_end_encoded(type):
-        return owned(type.value_type)
+        return value_type(type.value_type)
     if isinstance(type, pa.BaseExtensionType):
-        return owned(type.storage_type)
+        return value_type(type.storage_type)
     return {pa.string_view(): pa.large_string(), pa.binary_view(): pa.large_binary()}.get(type, type)
 
 
-def known(value: Any) -> Any:
+def nan_to_null(value: Any) -> Any:
     """Return float64 values with NULL for NaN."""
     nan = pc.is_nan(value)
     if isinstance(value, pa.Scalar):
@@ -164,10 +168,10 @@ OTHER_KINDS = {
 }
 
 
-def describe(type: pa.DataType) -> str:
+def describe_type(type: pa.DataType) -> str:
     """Return a type in words, with Arrow's name of it.
 
-    >>> describe(pa.string())
+    >>> describe_type(pa.string())
     'text (string)'
     """
     if pa.types.is_dictionary(type):
@@ -188,7 +192,7 @@ def describe(type: pa.DataType) -> str:
 
 def sample(column: Column) -> str | None:
     """Return a value of the column as shown to a person, None where a thousand rows are NULL."""
-    values = decoded(column.slice(0, 1000)).drop_null()
+    values = decode(column.slice(0, 1000)).drop_null()
     if not len(values):
         return None
     try:
@@ -198,10 +202,10 @@ def sample(column: Column) -> str | None:
     return text if len(text) <= 60 else text[:57] + "..."
 
 
-def told(path: Path, column: Column) -> str:
+def describe_column(path: Path, column: Column) -> str:
     """Return what a column holds, for an error: its name, its type, a value."""
     value = sample(column)
-    return f"'{'.'.join(path)}' is {describe(column.type)}" + (f", for example {value}" if value else "")
+    return f"'{'.'.join(path)}' is {describe_type(column.type)}" + (f", for example {value}" if value else "")
 
 
 def doubles(column: Column) -> np.ndarray[Any, np.dtype[np.float64]]:
@@ -220,7 +224,7 @@ def as_numpy(column: Column) -> np.ndarray[Any, Any]:
     return np.asarray(column.to_numpy(zero_copy_only=False))
 
 
-def joined(parts: Iterable[pa.Array]) -> np.ndarray[Any, Any]:
+def join_arrays(parts: Iterable[pa.Array]) -> np.ndarray[Any, Any]:
     """Return Arrow arrays without NULL as one numpy array."""
     arrays = [as_numpy(part) for part in parts]
     return arrays[0] if len(arrays) == 1 else np.concatenate(arrays)
@@ -229,7 +233,7 @@ def joined(parts: Iterable[pa.Array]) -> np.ndarray[Any, Any]:
 PIECE = 1 << 20
 
 
-def in_pieces(function: Callable[[pa.Array], pa.Array], column: Column) -> pa.ChunkedArray:
+def map_pieces(function: Callable[[pa.Array], pa.Array], column: Column) -> pa.ChunkedArray:
     """Apply a function to pieces of a column, on all cores; Arrow's kernels let other threads run."""
     pieces = [
         chunk.slice(start, PIECE)

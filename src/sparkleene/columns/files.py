@@ -15,7 +15,7 @@ import pyarrow.csv as pc_csv
 import pyarrow.json as pc_json
 import pyarrow.parquet as pq
 
-from sparkleene.errors import DataError, Place, suggest
+from sparkleene.errors import DataError, Place, first_line, suggest
 
 Kind = Literal["parquet", "csv", "json"]
 
@@ -332,8 +332,3 @@ def _unfit(error: Exception) -> DataError:
 def _unreadable(path: Path, error: Exception) -> DataError:
     """Return the error for a file that cannot be read."""
     return PLACE.error("unreadable-file", f"cannot read '{path}'", notes=[first_line(error)])
-
-
-def first_line(error: Exception) -> str:
-    """Return what an error of another library says, in one line."""
-    return (str(error).strip() or type(error).__name__).splitlines()[0]

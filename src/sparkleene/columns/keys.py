@@ -13,14 +13,14 @@ import pyarrow.compute as pc
 from sparkleene.columns.fields import (
     as_numpy,
     bounds,
-    decoded,
-    find,
+    decode,
+    describe_column,
+    find_column,
     integers,
-    joined,
+    join_arrays,
     kind,
-    owned,
-    plain,
-    told,
+    simplify,
+    value_type,
 )
 from sparkleene.columns.memo import once
 from sparkleene.errors import Place
@@ -44,13 +44,13 @@ def codes(table: pa.Table, path: Path, place: Place = Place()) -> tuple[Codes, p
 
 
 def _codes(table: pa.Table, path: Path, place: Place) -> tuple[Codes, pa.Array]:
-    found = find(table, path, place)
-    column = plain(found)
-    type = owned(found.type)
+    found = find_column(table, path, place)
+    column = simplify(found)
+    type = value_type(found.type)
     if kind(column.type) == "other":
-        raise place.error("wrong-type", f"a key cannot be formed: {told(path, found)}")
+        raise place.error("wrong-type", f"a key cannot be formed: {describe_column(path, found)}")
     if column.null_count == len(column):
-        return np.full(len(column), -1, np.int32), pa.array([], owned(found.type))
+        return np.full(len(column), -1, np.int32), pa.array([], value_type(found.type))
     if pa.types.is_dictionary(column.type):
         return _from_dictionary(column)
     if column.type == pa.int64():
@@ -70,7 +70,7 @@ def _hashed(column: Any) -> tuple[Codes, pa.Array]:
     """
     coded = column.dictionary_encode()
     parts = [pc.fill_null(c.indices, -1) if c.null_count else c.indices for c in coded.chunks]
-    return joined(parts), coded.chunk(0).dictionary
+    return join_arrays(parts), coded.chunk(0).dictionary
 
 
 def _room(rows: int) -> int:
@@ -93,7 +93,7 @@ def _from_dictionary(column: Any) -> tuple[Codes, pa.Array]:
     size = len(values)
     if size == 0:
         return np.full(len(column), -1, np.int32), values
-    raw = joined(
+    raw = join_arrays(
         pc.fill_null(chunk.indices.cast(pa.int64()), size) if chunk.null_count else chunk.indices
         for chunk in unified.chunks
     )
@@ -134,12 +134,12 @@ def _take(values: Codes, indices: Codes) -> Codes:
     return as_numpy(pc.take(pa.array(values), pa.array(indices), boundscheck=False))
 
 
-def combine(keys: Sequence[Codes], sizes: Sequence[int]) -> tuple[Codes, Codes]:
+def combine_codes(keys: Sequence[Codes], sizes: Sequence[int]) -> tuple[Codes, Codes]:
     """Return one code per distinct combination, -1 where any key is -1, and a row for each code.
 
     Codes have no gaps; their order is not specified. `sizes` are the numbers of distinct values of the keys.
 
-    >>> combine([np.array([0, 0, 1, -1]), np.array([1, 1, 0, 0])], [2, 2])
+    >>> combine_codes([np.array([0, 0, 1, -1]), np.array([1, 1, 0, 0])], [2, 2])
     (array([ 0,  0,  1, -1], dtype=int32), array([1, 2]))
     """
     if not keys:
@@ -245,7 +245,7 @@ def buckets(table: pa.Table, keys: Sequence[str], count: int) -> Codes:
 
 def _hashes(values: pa.Array) -> Codes:
     """Return 64 bits for each value, whatever the process."""
-    values = decoded(values)
+    values = decode(values)
     type = values.type
     if pa.types.is_floating(type):
         return as_numpy(values.cast(pa.float64())).view(np.uint64)

@@ -7,26 +7,19 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from sparkleene.columns.columns import (
-    codes,
-    exact_values,
-    label_masks,
-    low_values,
-    sum_values,
-    time_column,
-    window_units,
-)
-from sparkleene.columns.expressions import evaluate, numeric, sides
+from sparkleene.columns.expressions import evaluate, evaluate_number, rank_sides
+from sparkleene.columns.keys import codes
+from sparkleene.columns.labels import label_masks
 from sparkleene.columns.options import Options
-from sparkleene.columns.times import window_offset
+from sparkleene.columns.times import time_column, window_offset, window_units
+from sparkleene.columns.values import exact_values, low_values, sum_values
 from sparkleene.errors import Place
 from sparkleene.language.bound import Field, Literal_, Term
 from sparkleene.plan.plan import Plan
-from sparkleene.plan.predicates import separate
-from sparkleene.plan.predicates import sides as sides_of
+from sparkleene.plan.predicates import separate, sides
 
 
-def check(plan: Plan, table: pa.Table, options: Options, place: Place) -> pa.Schema:
+def result_schema(plan: Plan, table: pa.Table, options: Options, place: Place) -> pa.Schema:
     """Return the schema of the result, or raise what a run over a table of these columns would.
 
     The table may be empty, or hold a few rows, so that errors can show a value.
@@ -49,7 +42,7 @@ def check(plan: Plan, table: pa.Table, options: Options, place: Place) -> pa.Sch
     fields += [(name, keys[k]) for name, k in zip(bound.group_names, bound.group, strict=True)]
     for pair in plan.pairs:
         for comparison in pair.comparisons:
-            sides(comparison.left, comparison.right, comparison.op, table, place)
+            rank_sides(comparison.left, comparison.right, comparison.op, table, place)
         for term in pair.general:
             _check_general(term, table, place)
     exact = options.numbers == "exact"
@@ -69,10 +62,10 @@ def _check_general(term: Term, table: pa.Table, place: Place) -> None:
     """Check the parts of a condition that speak of one event each."""
     if isinstance(term, Literal_):
         return
-    if len(sides_of(term)) < 2:
-        numeric(term, table, place, boolean=True)
+    if len(sides(term)) < 2:
+        evaluate_number(term, table, place, boolean=True)
     elif (comparison := separate(term)) is not None:
-        sides(comparison.left, comparison.right, comparison.op, table, place)
+        rank_sides(comparison.left, comparison.right, comparison.op, table, place)
     else:
         parts: Any = getattr(term, "args", ())
         for part in parts:

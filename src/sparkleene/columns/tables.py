@@ -11,13 +11,13 @@ from typing import Any
 import pyarrow as pa
 
 from sparkleene.columns.fields import duplicate_column, missing_column
-from sparkleene.columns.files import PLACE, Files, files, first_line
-from sparkleene.errors import DataError
+from sparkleene.columns.files import PLACE, Files, files
+from sparkleene.errors import DataError, first_line
 
 Back = Callable[[pa.Table], Any]
 
 
-def opened(data: Any) -> Any:
+def open_data(data: Any) -> Any:
     """Return data as it is, and paths as the files they name, so that these are looked at once."""
     if isinstance(data, str | os.PathLike):
         return files(data)
@@ -26,7 +26,7 @@ def opened(data: Any) -> Any:
     return data
 
 
-def read(
+def read_data(
     data: Any, columns: Collection[str] | None = None, dictionary: Collection[str] = ()
 ) -> tuple[pa.Table, Back]:
     """Return the data as an Arrow table, and the function that turns a result into the same kind of data.
@@ -34,12 +34,12 @@ def read(
     Only the named columns are read, in the data's order; all without `columns`. Text columns of Parquet files
     named in `dictionary` are kept dictionary-encoded.
 
-    >>> table, back = read(pa.table({"a": [1], "b": [2]}), ["b"])
+    >>> table, back = read_data(pa.table({"a": [1], "b": [2]}), ["b"])
     >>> table.column_names, type(back(table)).__name__
     (['b'], 'Table')
     """
-    data = opened(data)
-    names = schema_names(data)
+    data = open_data(data)
+    names = column_names(data)
     needed = _needed(data, names, columns)
     if isinstance(data, pa.Table):
         return data.select(needed), _same
@@ -55,10 +55,10 @@ def read(
     return data.read(needed, dictionary), _same
 
 
-def schema_names(data: Any) -> list[str]:
+def column_names(data: Any) -> list[str]:
     """Return the names of the data's columns without reading the data.
 
-    >>> schema_names(pa.table({"time": [1], "type": ["A"]}))
+    >>> column_names(pa.table({"time": [1], "type": ["A"]}))
     ['time', 'type']
     """
     if isinstance(data, pa.Table | pa.RecordBatch):
@@ -67,7 +67,7 @@ def schema_names(data: Any) -> list[str]:
         return [str(name) for name in data.columns]
     if _is_frame(data, "polars"):
         return list(data.columns)
-    data = opened(data)
+    data = open_data(data)
     if isinstance(data, Files):
         return data.names
     help = "call .collect() first" if type(data).__name__ == "LazyFrame" else None

@@ -11,7 +11,17 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from sparkleene.columns.fields import as_numpy, bounds, decoded, find, integers, kind, plain, sample, told
+from sparkleene.columns.fields import (
+    as_numpy,
+    bounds,
+    decode,
+    describe_column,
+    find_column,
+    integers,
+    kind,
+    sample,
+    simplify,
+)
 from sparkleene.columns.memo import once
 from sparkleene.columns.options import Options
 from sparkleene.errors import NOWHERE, DataError, Place, suggest
@@ -88,9 +98,9 @@ def time_column(
 
 def _time_column(table: pa.Table, name: str, time_unit: str | None, place: Place, numbered: bool) -> Time:
     path = tuple([name])
-    column = find(table, path, place)
+    column = find_column(table, path, place)
     if pa.types.is_dictionary(column.type) and not pa.types.is_string(column.type.value_type):
-        column = plain(column)
+        column = simplify(column)
     type = column.type
     if time_unit is not None and time_unit not in TICKS_PER_MS:
         help = suggest(time_unit, TICKS_PER_MS)
@@ -103,10 +113,10 @@ def _time_column(table: pa.Table, name: str, time_unit: str | None, place: Place
     ticks = None if time_unit is None else TICKS_PER_MS[time_unit]
     if pa.types.is_integer(type):
         _no_nulls(column, name, place, numbered)
-        column = plain(column)
+        column = simplify(column)
         if pa.types.is_decimal(column.type):
             message = f"times in '{name}' are beyond the range of int64"
-            raise place.error("overflow", message, notes=[told(path, column)])
+            raise place.error("overflow", message, notes=[describe_column(path, column)])
         return Time(as_numpy(column), pa.int64(), ticks)
     if pa.types.is_timestamp(type) or pa.types.is_duration(type):
         unit = _ARROW_UNITS[type.unit]
@@ -115,7 +125,7 @@ def _time_column(table: pa.Table, name: str, time_unit: str | None, place: Place
     else:
         raise _no_time(column, name, place, numbered)
     if time_unit is not None:
-        message = f"a time unit is for number columns: {told(path, column)}"
+        message = f"a time unit is for number columns: {describe_column(path, column)}"
         raise place.mistake("time-unit-given", message, help="leave the time unit out")
     _no_nulls(column, name, place, numbered)
     return Time(as_numpy(integers(column)), type, TICKS_PER_MS[unit])
@@ -133,11 +143,11 @@ _LIKE_TIMES = {
 
 def _no_time(column: Any, name: str, place: Place, numbered: bool) -> DataError:
     """Return the error for a column that holds no times: if most of its text does, which value does not."""
-    message = f"a time cannot be read: {told((name,), column)}"
+    message = f"a time cannot be read: {describe_column((name,), column)}"
     help = f"cast '{name}' to a timestamp or to a number in the data"
     if kind(column.type) != "text":
         return place.error("wrong-type", message, help=help)
-    values = decoded(plain(column))
+    values = decode(simplify(column))
     for type, like in _LIKE_TIMES.items():
         fits = pc.match_substring_regex(values, like)
         good = pc.sum(fits).as_py() or 0

@@ -11,7 +11,8 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from sparkleene.columns import columns, expressions
+from sparkleene.columns import expressions
+from sparkleene.columns.values import NULL, exact_values, low_values, sum_values
 from sparkleene.engine.graphlets import Sharing, sharing
 from sparkleene.engine.stream import Stream, frozen
 from sparkleene.errors import Place
@@ -115,7 +116,7 @@ def compile(
     back: list[Callable[[Array], pa.Array]] = []
     lows = np.empty((len(made.lows), len(stream.tick)))
     for i, (_, path, maximum) in enumerate(made.lows):
-        keys, to_values = columns.low_values(table, path, maximum, place)
+        keys, to_values = low_values(table, path, maximum, place)
         lows[i] = stream.take(keys)
         back.append(to_values)
 
@@ -181,7 +182,7 @@ def _sums(
     In exact mode columns are integers, and a total may have several, each with a scale.
     """
     dtype = np.int64 if exact else np.float64
-    null: Any = columns.NULL if exact else np.nan
+    null: Any = NULL if exact else np.nan
     found: list[Array] = []
     owner: list[int] = []
     parts: list[Parts] = []
@@ -190,9 +191,9 @@ def _sums(
         if not total.path:
             some = [(np.ones(table.num_rows, dtype), Fraction(1))]
         elif exact:
-            some = list(columns.exact_values(table, total.path, place))
+            some = list(exact_values(table, total.path, place))
         else:
-            some = [(columns.sum_values(table, total.path, place), Fraction(1))]
+            some = [(sum_values(table, total.path, place), Fraction(1))]
         if total.present and total.path:
             absent = some[0][0] == null if exact else np.isnan(some[0][0])
             some = [(np.where(absent, null, dtype(1)), Fraction(1))]
@@ -339,7 +340,7 @@ class _Predicates:
 
     def compare(self, op: str, left: Term, right: Term) -> int:
         """Add the two sides of a comparison as columns."""
-        f, g = expressions.sides(left, right, op, self.table, self.place)
+        f, g = expressions.rank_sides(left, right, op, self.table, self.place)
         ordered = self.stream.take(f)
         self.f.append(ordered)
         self.g.append(ordered if f is g else self.stream.take(g))
@@ -369,4 +370,4 @@ class _Predicates:
 
     def values(self, term: Term) -> Array:
         """Evaluate a term of one event: a number, or a truth value as 1, 0 and NaN."""
-        return expressions.numeric(term, self.table, self.place, boolean=True)
+        return expressions.evaluate_number(term, self.table, self.place, boolean=True)

@@ -12,9 +12,9 @@ from dataclasses import dataclass, replace
 
 import pyarrow as pa
 
-from sparkleene.columns.columns import label_masks
-from sparkleene.columns.expressions import evaluate, sideless
-from sparkleene.columns.fields import find
+from sparkleene.columns.expressions import drop_sides, evaluate
+from sparkleene.columns.fields import find_column
+from sparkleene.columns.labels import label_masks
 from sparkleene.columns.options import Options
 from sparkleene.errors import Place
 from sparkleene.language.bound import Bound, Call, Field, Literal_, Path, Term
@@ -110,7 +110,7 @@ def lowered(
     columns = {}
     for name, term in low.columns:
         if isinstance(term, Field):
-            columns[name] = find(table, term.path, place, term.span)
+            columns[name] = find_column(table, term.path, place, term.span)
         else:
             columns[name] = evaluate(term, table, place)
     for name, bound in zip(low.options.masks, (plan.bound, bare(plan.bound)), strict=False):
@@ -128,7 +128,7 @@ class _Columns:
 
     def name(self, term: Term) -> str:
         """Return the name of a term's column; an attribute keeps its own, which errors show."""
-        term = sideless(term)
+        term = drop_sides(term)
         name = ".".join(term.path) if isinstance(term, Field) else term_to_text(term)
         while self.found.setdefault(name, term) != term:
             name += "_"
@@ -142,7 +142,7 @@ class _Columns:
         """Return a term of one event as a column, if it can be one."""
         if isinstance(term, Literal_) or not sides(term):
             return term
-        if isinstance(term, Call) and not self.ready(sideless(term)):
+        if isinstance(term, Call) and not self.ready(drop_sides(term)):
             return self.attributes(term)
         (side,) = sides(term)
         return Field((self.name(term),), 1 if side else 0, term.span)

@@ -9,7 +9,8 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from sparkleene.columns.columns import codes, combine, low_values
+from sparkleene.columns.keys import codes, combine_codes
+from sparkleene.columns.values import low_values
 from sparkleene.engine.compile import Compiled, aggregates
 from sparkleene.engine.execute import Results
 from sparkleene.engine.finish import added, cells_of, decimal, double, exact, gathered
@@ -108,7 +109,7 @@ def _runs(table: pa.Table, names: list[str]) -> tuple[np.ndarray[Any, Any], np.n
         rows = np.arange(table.num_rows)
         return rows, np.zeros(min(1, table.num_rows), np.int64)
     found = [codes(table, (name,)) for name in names]
-    code, _ = combine([code for code, _ in found], [len(values) for _, values in found])
+    code, _ = combine_codes([code for code, _ in found], [len(values) for _, values in found])
     rows = np.argsort(code, kind="stable")
     new = np.r_[True, np.diff(code[rows]) != 0]
     return rows, np.flatnonzero(new).astype(np.int64)

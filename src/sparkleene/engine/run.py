@@ -9,9 +9,8 @@ import numpy as np
 import pyarrow as pa
 
 from sparkleene import interrupts
-from sparkleene.columns.columns import Time, time_column, window_units
 from sparkleene.columns.options import Options
-from sparkleene.columns.times import window_offset
+from sparkleene.columns.times import Time, time_column, window_offset, window_units
 from sparkleene.engine import exact, execute, finish
 from sparkleene.engine.compile import Compiled, compile
 from sparkleene.engine.stream import Stream, stream

@@ -11,9 +11,11 @@ import numpy as np
 import pyarrow as pa
 
 from sparkleene.columns import fields
-from sparkleene.columns.columns import Time, codes, combine, label_masks, ready_masks
-from sparkleene.columns.compare import ranked
+from sparkleene.columns.compare import dense_ranks
 from sparkleene.columns.expressions import evaluate
+from sparkleene.columns.keys import codes, combine_codes
+from sparkleene.columns.labels import label_masks, read_masks
+from sparkleene.columns.times import Time
 from sparkleene.errors import DataError, Diagnostic, Place
 from sparkleene.kernels import order
 from sparkleene.language.bound import Field
@@ -74,7 +76,7 @@ def stream(
     """
     bound = plan.bound
     if masks:
-        mask = ready_masks(bound, table, masks[0])
+        mask = read_masks(bound, table, masks[0])
     else:
         mask, _ = label_masks(bound, table, type_column, place, threads)
     mask = frozen(mask)
@@ -94,7 +96,7 @@ def stream(
     keys = _Keys([code for code, _ in found], [values for _, values in found])
     every_row, universal = plan.every_row, list(plan.universal)
     if len(universal) == len(keys.codes):
-        code, first = combine(keys.codes, [len(values) for values in keys.values])
+        code, first = combine_codes(keys.codes, [len(values) for values in keys.values])
         of_sub = [column[first] for column in keys.codes]
         if not every_row:
             code = np.where(mask == 0, code.dtype.type(-1), code)
@@ -103,7 +105,7 @@ def stream(
     else:
         typed = mask
         if masks:
-            typed = ready_masks(bound, table, masks[-1])
+            typed = read_masks(bound, table, masks[-1])
         elif every_row or any(bound.local):
             bare = replace(bound, local=tuple(() for _ in bound.labels))
             typed, _ = label_masks(bare, table, type_column, place)
@@ -175,12 +177,12 @@ def _ticks(time: Array, table: pa.Table, tiebreak: str | None, place: Place) -> 
         return tick
     column = evaluate(Field((tiebreak,)), table, place)
     if fields.kind(column.type) == "other":
-        message = f"rows cannot be ordered: {fields.told((tiebreak,), column)}"
+        message = f"rows cannot be ordered: {fields.describe_column((tiebreak,), column)}"
         raise place.error("wrong-type", message)
     if column.null_count:
         message = f"the tie-break column '{tiebreak}' has NULL or NaN values"
         raise place.error("null-tiebreak", message, help="fill them, or choose a column without")
-    finer, _ = ranked(column)
+    finer, _ = dense_ranks(column)
     by_both = np.lexsort((finer, tick))
     change = np.ones(len(tick), np.int64)
     change[1:] = (np.diff(tick[by_both]) != 0) | (np.diff(finer[by_both]) != 0)
@@ -200,7 +202,7 @@ def _groups(plan: Plan, keys: _Keys, of_sub: list[Array]) -> tuple[Array, pa.Tab
         groups = pa.table(columns) if columns else pa.table({"": pa.nulls(1)}).select([])
         return np.zeros(subs, np.int64), groups
     chosen = [of_sub[k] for k in bound.group]
-    group, first = combine(chosen, [len(keys.values[k]) for k in bound.group])
+    group, first = combine_codes(chosen, [len(keys.values[k]) for k in bound.group])
     columns = {
         name: keys.values[k].take(pa.array(of_sub[k][first]))
         for name, k in zip(bound.group_names, bound.group, strict=True)
@@ -221,7 +223,7 @@ def _spread(
     bound = plan.bound
     total = len(mask)
     if universal:
-        base, _ = combine([keys.codes[k] for k in universal], [len(keys.values[k]) for k in universal])
+        base, _ = combine_codes([keys.codes[k] for k in universal], [len(keys.values[k]) for k in universal])
     else:
         base = np.zeros(total, np.int32)
     restricted = [k for k in range(len(bound.keys)) if k not in universal]
@@ -282,7 +284,7 @@ def _universe(
     rows = np.flatnonzero(here)
     columns = [base[rows], *(keys.codes[k][rows] for k in known)]
     if len(rows):
-        _, first = combine(columns, [int(column.max()) + 1 for column in columns])
+        _, first = combine_codes(columns, [int(column.max()) + 1 for column in columns])
         columns = [column[first] for column in columns]
     out = dict(zip([-1, *known], columns, strict=True))
     for k in restricted:
@@ -327,7 +329,7 @@ def _join(
     if not len(columns[0]):
         code = np.zeros(0, np.int64)
     else:
-        code, _ = combine(columns, [int(column.max()) + 1 for column in columns])
+        code, _ = combine_codes(columns, [int(column.max()) + 1 for column in columns])
     count = len(subs[-1])
     by_code = np.argsort(code[:count], kind="stable")
     index, match = _expand(code[count:], code[:count][by_code])

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from sparkleene.columns.columns import Time
+from sparkleene.columns.times import Time
 from sparkleene.engine.stream import Stream
 from sparkleene.errors import Place
 from sparkleene.kernels import windows as kernel

@@ -177,4 +177,13 @@ def _name(name: str, hyphens: bool = False, dotted: bool = False) -> str:
     plain = all(map(NAME.fullmatch, [first, *pieces])) and not any(
         word.upper() in RESERVED or word.upper() == "BY" for word in words
     )
-    return name if plain else "`" + name.replace("`", "``") + "`"
+    return name if plain else quote(name)
+
+
+def quote(name: str) -> str:
+    """Return a name in backticks, as the language and SQL of Spark read any name.
+
+    >>> quote("from`to")
+    '`from``to`'
+    """
+    return "`" + name.replace("`", "``") + "`"

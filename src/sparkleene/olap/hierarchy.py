@@ -10,6 +10,7 @@ from functools import cached_property
 from pathlib import Path
 
 from sparkleene.errors import Diagnostic, QueryError
+from sparkleene.language.printer import quote
 
 
 @dataclass(frozen=True)
@@ -52,7 +53,7 @@ class Hierarchy:
         >>> Hierarchy({"Dallas": "Texas"}).types(["Texas", "Bus"], "type")
         {'Texas': "`type` IN ('Texas', 'Dallas')", 'Bus': "`type` IN ('Bus')"}
         """
-        place = "`" + column.replace("`", "``") + "`"
+        place = quote(column)
         return {name: f"{place} IN ({', '.join(map(_text, self.below(name)))})" for name in names}
 
 

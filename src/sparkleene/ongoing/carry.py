@@ -28,10 +28,10 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from sparkleene.columns.columns import Time
-from sparkleene.columns.fields import find, plain
+from sparkleene.columns.fields import find_column, simplify
 from sparkleene.columns.keys import codes
 from sparkleene.columns.options import Options
+from sparkleene.columns.times import Time
 from sparkleene.engine import run
 from sparkleene.engine.compile import aggregates, compile
 from sparkleene.engine.run import Evaluated
@@ -88,9 +88,9 @@ class Carry:
     def feed(self, table: pa.Table) -> Iterator[Evaluated]:
         """Take the next rows and yield what is complete with them; a window of a block comes once."""
         for path in self.paths:  # rows without a key are in no block
-            column = find(table, path, self.place)
+            column = find_column(table, path, self.place)
             if not pa.types.is_integer(column.type) or column.null_count:
-                column = plain(column)
+                column = simplify(column)
                 table = table.filter(pc.is_valid(column)) if column.null_count else table
         self.held.append(table)
         self.rows += table.num_rows

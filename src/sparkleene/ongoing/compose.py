@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from sparkleene.columns.columns import Time
-from sparkleene.columns.fields import owned
+from sparkleene.columns.fields import value_type
 from sparkleene.columns.options import Options
+from sparkleene.columns.times import Time
 from sparkleene.engine import execute
 from sparkleene.engine.compile import Compiled, aggregates, compile
 from sparkleene.engine.execute import Results
@@ -61,7 +61,7 @@ def _type(schema: pa.Schema, path: Path) -> pa.DataType | None:
         if at < 0:
             return None
         fields = fields.field(at).type
-    return owned(fields)
+    return value_type(fields)
 
 
 def _absolute(type: pa.DataType) -> bool:
@@ -161,7 +161,7 @@ def _joined(
     columns: dict[str, Any] = {"mask": np.ones(first.size, np.uint8)}
     for name, values in keys.items():
         column = units.column(name)
-        type = pa.dictionary(pa.int32(), owned(column.type))
+        type = pa.dictionary(pa.int32(), value_type(column.type))
         if pa.types.is_dictionary(column.type):
             parts = [values.cast(type), *column.cast(type).chunks]
         else:

@@ -20,8 +20,9 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from sparkleene.columns.columns import codes, combine
-from sparkleene.columns.fields import decoded
+from sparkleene.columns.fields import decode
+from sparkleene.columns.ipc import to_bytes, to_table
+from sparkleene.columns.keys import codes, combine_codes
 from sparkleene.columns.options import Options
 from sparkleene.engine import run
 from sparkleene.engine.compile import aggregates
@@ -29,7 +30,7 @@ from sparkleene.engine.run import Evaluated
 from sparkleene.engine.windows import Grid
 from sparkleene.errors import DataError, Diagnostic, Place
 from sparkleene.ongoing.compose import combines, compose, stretches
-from sparkleene.ongoing.seal import AGAIN, checksum, damaged, opened, sealed, to_bytes, to_table
+from sparkleene.ongoing.seal import AGAIN, checksum, damaged, opened, sealed
 from sparkleene.plan.plan import Plan
 
 Array = np.ndarray[Any, Any]
@@ -150,7 +151,7 @@ def _narrow(type: pa.DataType) -> bool:
 
 def joined(tables: Sequence[pa.Table]) -> pa.Table:
     """Put tables together whose keys may be encoded."""
-    plain = [pa.table([decoded(c) for c in t.columns], names=t.column_names) for t in tables]
+    plain = [pa.table([decode(c) for c in t.columns], names=t.column_names) for t in tables]
     return pa.concat_tables(plain, promote_options="permissive")
 
 
@@ -375,13 +376,13 @@ def _among(table: pa.Table, names: list[str], wanted: pa.Table, theirs: list[str
     """Return the rows whose keys are those of some wanted row."""
     if not names or not table.num_rows:
         return table
-    ours = [decoded(table.column(name)) for name in names]
-    given = [decoded(wanted.column(name)).cast(mine.type) for name, mine in zip(theirs, ours, strict=True)]
+    ours = [decode(table.column(name)) for name in names]
+    given = [decode(wanted.column(name)).cast(mine.type) for name, mine in zip(theirs, ours, strict=True)]
     if len(names) == 1 and not pa.types.is_floating(ours[0].type):
         return table.filter(pc.is_in(ours[0], value_set=given[0].combine_chunks().unique()))
     both = pa.table(
         [pa.chunked_array([*o.chunks, *g.chunks]) for o, g in zip(ours, given, strict=True)], names=names
     )
     found = [codes(both, (name,)) for name in names]
-    code, _ = combine([code for code, _ in found], [len(values) for _, values in found])
+    code, _ = combine_codes([code for code, _ in found], [len(values) for _, values in found])
     return table.filter(pa.array(np.isin(code[: table.num_rows], code[table.num_rows :])))

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import zlib
 
-import pyarrow as pa
-
 from sparkleene.errors import DataError, Diagnostic
 
 MAGIC = b"SKS"
@@ -47,16 +45,3 @@ def damaged(why: str) -> DataError:
     """Return the error for state that cannot be read."""
     help = f"bring the checkpoint back from a copy, or {AGAIN}"
     return DataError(Diagnostic("damaged-state", f"the state of a stream is damaged: {why}", help=help))
-
-
-def to_bytes(table: pa.Table) -> memoryview:
-    """Return a table in Arrow's stream format."""
-    sink = pa.BufferOutputStream()
-    with pa.ipc.new_stream(sink, table.schema) as writer:
-        writer.write_table(table)
-    return memoryview(sink.getvalue())
-
-
-def to_table(payload: memoryview) -> pa.Table:
-    """Return the table of such bytes."""
-    return pa.ipc.open_stream(pa.py_buffer(payload)).read_all()

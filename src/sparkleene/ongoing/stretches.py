@@ -8,9 +8,19 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from sparkleene.columns.columns import codes, combine, low_values
-from sparkleene.columns.fields import EXACT, bounds, decoded, doubles, find, integers, owned, plain
+from sparkleene.columns.fields import (
+    EXACT,
+    bounds,
+    decode,
+    doubles,
+    find_column,
+    integers,
+    simplify,
+    value_type,
+)
+from sparkleene.columns.keys import codes, combine_codes
 from sparkleene.columns.options import Options
+from sparkleene.columns.values import low_values
 from sparkleene.engine import execute
 from sparkleene.engine.compile import Compiled, aggregates, compile
 from sparkleene.engine.run import clocked
@@ -48,7 +58,7 @@ def stretches(
     """
     found = [codes(table, key.path, place) for key in plan.bound.keys]
     if found and table.num_rows:  # before rows are put in order: a stretch per sub-stream may be too many
-        _, subs = combine([code for code, _ in found], [len(values) for _, values in found])
+        _, subs = combine_codes([code for code, _ in found], [len(values) for _, values in found])
         if not _pays(plan, table, table.num_rows, len(subs)):
             nothing, _ = stretches(plan, table.slice(0, 0), options, threads, place)
             return nothing, table
@@ -97,7 +107,7 @@ def absolute(table: pa.Table, compiled: Compiled, rows: Stream, place: Place) ->
     for output, made_of in compiled.outputs:
         if output.function not in ("min", "max"):
             continue
-        column = plain(find(table, output.path, place))
+        column = simplify(find_column(table, output.path, place))
         maximum = output.function == "max"
         if pa.types.is_floating(column.type):
             values = -doubles(column) if maximum else doubles(column)
@@ -170,8 +180,8 @@ def key_columns(
 
 def _values(table: pa.Table, path: Path, at: pa.Array, place: Place) -> pa.Array:
     """Return the values of an attribute at some rows, in the type in which they are given back."""
-    found = find(table, path, place)
-    taken = decoded(plain(found.take(at))).cast(owned(found.type))
+    found = find_column(table, path, place)
+    taken = decode(simplify(found.take(at))).cast(value_type(found.type))
     return taken.combine_chunks() if isinstance(taken, pa.ChunkedArray) else taken
 
 

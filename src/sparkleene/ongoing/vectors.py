@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from sparkleene.columns.columns import low_values
-from sparkleene.columns.fields import decoded, find, owned, plain
+from sparkleene.columns.fields import decode, find_column, simplify, value_type
+from sparkleene.columns.values import low_values
 from sparkleene.engine import execute
 from sparkleene.engine.compile import Compiled
 from sparkleene.engine.run import Evaluated
@@ -88,8 +88,8 @@ def _rekeyed(
         keys = np.empty((len(minima), len(rows.tick)))
         lows = []
         for m, (path, maximum) in enumerate(minima):
-            column = find(table, path, place)
-            values = decoded(plain(column)).cast(owned(column.type))
+            column = find_column(table, path, place)
+            values = decode(simplify(column)).cast(value_type(column.type))
             both = pa.table({"x": pa.chunked_array([old.lows[m], *values.chunks])})
             key, back = low_values(both, ("x",), maximum)
             found[:, m] = np.where(np.isnan(key[:count]), np.inf, key[:count])

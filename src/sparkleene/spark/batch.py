@@ -16,12 +16,13 @@ from pyspark.errors import PySparkException
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
-from sparkleene.columns.schema import check
+from sparkleene.columns.schema import result_schema
 from sparkleene.engine.lower import Lowered, bare, needs_types
 from sparkleene.errors import DataError
 from sparkleene.language.bound import Field, Term
+from sparkleene.language.printer import quote
 from sparkleene.spark import sql, tasks
-from sparkleene.spark.request import Places, Request, col, lower_together, partitions, places, quoted, zone
+from sparkleene.spark.request import Places, Request, col, lower_together, partitions, places, zone
 from sparkleene.spark.results import decided, finished, raised, schema_of
 from sparkleene.spark.strategy import Choice, choose_strategy
 from sparkleene.spark.types import empty, to_arrow
@@ -96,12 +97,12 @@ def fits(request: Request, frame: DataFrame) -> pa.Schema:
         request.place,
     )
     try:
-        return check(*given)
+        return result_schema(*given)
     except DataError as error:
         if error.diagnostics[0].code == "wrong-type":
             some = frame.select([sql.column((name,)).alias(name) for name in request.needed])
             with suppress(PySparkException):  # of columns that Arrow has no type for
-                check(request.plan, some.limit(100).toArrow(), *given[2:])
+                result_schema(request.plan, some.limit(100).toArrow(), *given[2:])
         raise
 
 
@@ -214,9 +215,9 @@ def _combined(request: Request, job: tasks.Work, rows: DataFrame) -> DataFrame:
         composed.where(col(tasks.AGAIN)).select(*(col(f.name) for f in fields), col(tasks.AGAIN))
     )
     if keys:
-        same = [_hashed(rows, key) == again[quoted(tasks.key_name(k))] for k, key in enumerate(keys)]
+        same = [_hashed(rows, key) == again[quote(tasks.key_name(k))] for k, key in enumerate(keys)]
     else:
-        same = [again[quoted(tasks.AGAIN)]]
+        same = [again[quote(tasks.AGAIN)]]
     left = rows.join(again, on=same, how="left_semi")
     done = composed.where(col(tasks.AGAIN).isNull()).select([col(name) for name in job.schema.names])
     return done.unionByName(_shuffled(request, job, left))

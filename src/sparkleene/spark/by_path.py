@@ -11,7 +11,7 @@ import pyarrow as pa
 
 from sparkleene.columns.fields import kind
 from sparkleene.columns.options import Options
-from sparkleene.columns.schema import check
+from sparkleene.columns.schema import result_schema
 from sparkleene.engine.lower import Lowered, lowered
 from sparkleene.errors import DataError, Place, SparkleeneError
 from sparkleene.plan.plan import Plan
@@ -99,11 +99,11 @@ def fits(request: Request, files: Files) -> pa.Schema:
     empty = pa.schema([files.schema.field(name) for name in request.needed]).empty_table()
     rest = (request.options, request.place)
     try:
-        return check(request.plan, empty, *rest)
+        return result_schema(request.plan, empty, *rest)
     except DataError:
         source = choose(files, request.needed, request.options.time)
         for piece in source.pieces[:1]:
-            check(request.plan, read(piece, source.schema).slice(0, 100), *rest)
+            result_schema(request.plan, read(piece, source.schema).slice(0, 100), *rest)
         raise
 
 

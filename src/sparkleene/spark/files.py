@@ -18,7 +18,7 @@ from zoneinfo import ZoneInfo
 import pyarrow as pa
 import pyarrow.fs as pa_fs
 
-from sparkleene.errors import DataError, Place, suggest
+from sparkleene.errors import DataError, Place, first_line, suggest
 
 Paths = str | os.PathLike[str] | Sequence[str | os.PathLike[str]]
 
@@ -60,7 +60,9 @@ def find_files(given: Paths) -> list[File]:
                 found.setdefault((file.path, file.uri), file)
         except (pa.ArrowException, OSError, ValueError) as error:
             message = f"cannot read '{text}'"
-            raise PLACE.error("unreadable-file", message, help=way(text), notes=[line(error)]) from error
+            raise PLACE.error(
+                "unreadable-file", message, help=way(text), notes=[first_line(error)]
+            ) from error
     if not found:
         shown = "', '".join(many)
         help = way(many[0]) if many else "pass a path"
@@ -76,11 +78,6 @@ def way(path: str, reader: str = "parquet") -> str:
     """
     call = f"{reader}(" if "(" not in reader else f"{reader}.load("
     return f'let Spark read it: q.run(spark.read.{call}"{path}"))'
-
-
-def line(error: Exception) -> str:
-    """Return what an error of another library says, in one line."""
-    return (str(error).strip() or type(error).__name__).splitlines()[0]
 
 
 @lru_cache(maxsize=16)
@@ -140,7 +137,7 @@ def _located(text: str) -> tuple[str | None, str, str]:
         return start + query + options, pa_fs.FileSystem.from_uri(start + query + options)[1], pattern
     except (pa.ArrowException, OSError, ValueError) as error:
         message = f"Arrow cannot open '{text}'"
-        raise PLACE.error("unsupported-data", message, help=way(text), notes=[line(error)]) from error
+        raise PLACE.error("unsupported-data", message, help=way(text), notes=[first_line(error)]) from error
 
 
 def _hidden(name: str) -> bool:

@@ -10,8 +10,8 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from sparkleene.columns.fields import describe, duplicate_column, kind, missing_column, owned
-from sparkleene.errors import DataError
+from sparkleene.columns.fields import describe_type, duplicate_column, kind, missing_column, value_type
+from sparkleene.errors import DataError, first_line
 from sparkleene.spark.files import (
     PLACE,
     File,
@@ -20,7 +20,6 @@ from sparkleene.spark.files import (
     conflict,
     filesystem,
     find_files,
-    line,
     partition,
     way,
 )
@@ -131,7 +130,7 @@ def unreadable(file: File, error: Exception) -> DataError:
     """Return the error for a file that Arrow cannot read."""
     if "magic bytes" not in str(error) and "footer" not in str(error):
         return PLACE.error(
-            "unreadable-file", f"cannot read '{file.shown}'", help=way(file.shown), notes=[line(error)]
+            "unreadable-file", f"cannot read '{file.shown}'", help=way(file.shown), notes=[first_line(error)]
         )
     reader = next((word for word in ("csv", "json", "orc", "avro") if f".{word}" in file.path.lower()), "")
     help = way(file.shown, {"": "parquet", "avro": 'format("avro")'}.get(reader, reader))
@@ -166,7 +165,7 @@ def leaves(column: Column) -> range:
 
 def _plain(type: pa.DataType, physical: Sequence[str], leaf: int) -> pa.DataType:
     """Return a type without encodings, all of it nullable; timestamps of 96 bits are instants to Spark."""
-    type = owned(type)
+    type = value_type(type)
     if pa.types.is_struct(type):
         fields = []
         for field in type:
@@ -267,6 +266,8 @@ def _check(footers: Sequence[Footer], name: str) -> None:
                     "conflicting-types",
                     f"files differ in the type of '{name}'",
                     help="cast the column in one of the files, or read them apart",
-                    notes=[f"in '{f.file.shown}' it is {describe(t)}" for f, t in (first, (footer, type))],
+                    notes=[
+                        f"in '{f.file.shown}' it is {describe_type(t)}" for f, t in (first, (footer, type))
+                    ],
                 )
             first = (footer if first is None or wide != first[1] else first[0], wide)

@@ -205,13 +205,13 @@ def by_panes(jobs: Sequence[Job], table: pa.Table) -> list[pa.Table]:
 @contextmanager
 def blamed(queries: Sequence[tuple[Plan, Place]], table: pa.Table, options: Options) -> Iterator[None]:
     """Let an error in a table be told by the first of several queries that has it too, if one does."""
-    from sparkleene.columns.schema import check
+    from sparkleene.columns.schema import result_schema
 
     try:
         yield
     except SparkleeneError:
         for plan, place in queries:
-            check(plan, table, options, place)
+            result_schema(plan, table, options, place)
         raise
 
 

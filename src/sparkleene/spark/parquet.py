@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from sparkleene.columns.fields import decoded, integers, kind
+from sparkleene.columns.fields import decode, integers, kind
 from sparkleene.language.bound import Bound, Path
 from sparkleene.spark.files import PLACE, File
 from sparkleene.spark.footers import (
@@ -151,7 +151,7 @@ def _converted(column: Any, field: pa.Field, file: File) -> Any:
     if isinstance(column.type, pa.BaseExtensionType):
         column = column.cast(column.type.storage_type)
     if pa.types.is_dictionary(column.type) and not pa.types.is_dictionary(field.type):
-        column = decoded(column)
+        column = decode(column)
     try:
         return column.cast(field.type)
     except pa.ArrowInvalid as error:

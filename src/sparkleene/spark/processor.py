@@ -15,8 +15,9 @@ import numpy as np
 import pyarrow as pa
 
 from sparkleene.columns.fields import as_numpy
+from sparkleene.columns.ipc import to_bytes, to_table
 from sparkleene.errors import SparkleeneError
-from sparkleene.ongoing.seal import damaged, sealed, to_bytes, to_table
+from sparkleene.ongoing.seal import damaged, sealed
 from sparkleene.spark.tasks import Batches, Job, Jobs, by_bucket, chunks, cores, failed, sent
 
 if TYPE_CHECKING:  # Spark loads a processor on the driver too, which has no use for kernels

@@ -10,12 +10,13 @@ import pyarrow as pa
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 
-from sparkleene.columns.expressions import sideless
+from sparkleene.columns.expressions import drop_sides
 from sparkleene.columns.fields import missing_column
 from sparkleene.columns.options import Options
 from sparkleene.engine.lower import Lowered, lower
 from sparkleene.errors import Place, Span
 from sparkleene.language.bound import Path, Term
+from sparkleene.language.printer import quote
 from sparkleene.language.trees import walk_term
 from sparkleene.plan.plan import Plan
 from sparkleene.spark.types import returned, schema_to_spark
@@ -101,7 +102,7 @@ def places(requests: Sequence[Request]) -> Places:
             *(a.condition for a in bound.adjacent),
         ):
             for part in walk_term(term):
-                found.setdefault((sideless(part), part.span), query.place)
+                found.setdefault((drop_sides(part), part.span), query.place)
     return found
 
 
@@ -129,14 +130,9 @@ class Unpacked:
         return self.task(pa.RecordBatch.from_struct_array(batch.column(0)) for batch in batches)
 
 
-def quoted(name: str) -> str:
-    """Return a column's name so that SQL takes it as a name, whatever is in it."""
-    return "`" + name.replace("`", "``") + "`"
-
-
 def col(name: str) -> Column:
     """Return the column of exactly this name."""
-    return F.col(quoted(name))
+    return F.col(quote(name))
 
 
 def zone(spark: SparkSession) -> str:

@@ -62,7 +62,7 @@ def masks(
     zone: str | None = None,
     places: Mapping[tuple[Term, Span], Place] | None = None,
 ) -> Column | None:
-    """Return the bits of the labels that a row can have, as `columns.columns.label_masks`; None where unsure.
+    """Return the bits of the labels that a row can have, as `columns.labels.label_masks`; None where unsure.
 
     Without `local` types alone decide. The column is tinyint, smallint, int or bigint, whichever has room; the
     last of 64 labels is its sign. A local predicate is asked only of rows that its label can still have. `places`

@@ -15,12 +15,13 @@ from sparkleene.engine.lower import Lowered, lower
 from sparkleene.engine.run import clocked
 from sparkleene.errors import NOWHERE
 from sparkleene.language.bound import Term
+from sparkleene.language.printer import quote
 from sparkleene.ongoing.live import WORKLOAD
 from sparkleene.plan.text import term_to_text
 from sparkleene.spark import batch
 from sparkleene.spark.carrier import carried
 from sparkleene.spark.processor import LATE, PARCELS, RESULTS, Enter, Leave, Processor, Stream, Streams
-from sparkleene.spark.request import Request, col, partitions, quoted
+from sparkleene.spark.request import Request, col, partitions
 from sparkleene.spark.results import finished, jobs_of, raised, schema_of, sent
 from sparkleene.spark.session import PROVIDER, ROCKSDB
 from sparkleene.spark.tasks import Job
@@ -171,7 +172,7 @@ def _check_stream(request: Request, frame: DataFrame) -> None:
     if time not in marked:
         notes = [f"there is one on '{name}', and the query's time is '{time}'" for name in marked]
         message = f"the stream has no watermark on '{time}', so no window would ever end"
-        name = time if time.isidentifier() else quoted(time)
+        name = time if time.isidentifier() else quote(time)
         help = f'add one before the query: df.withWatermark("{name}", "10 minutes")'
         raise place.error("no-watermark", message, help=help, notes=notes)
 

@@ -23,8 +23,9 @@ from pyspark.sql.types import StructType
 from pyspark.sql.udtf import AnalyzeArgument, AnalyzeResult, PartitioningColumn, SelectedColumn
 from pyspark.util import PythonEvalType
 
-from sparkleene.columns.schema import check
+from sparkleene.columns.schema import result_schema
 from sparkleene.errors import Diagnostic, Place, QueryError, SparkleeneError, suggest
+from sparkleene.language.printer import quote
 from sparkleene.options import QueryOptions, ReadingKeywords
 from sparkleene.plan.plan import Plan
 from sparkleene.prepared import PreparedQuery
@@ -118,7 +119,7 @@ def analyzed(
     query.check_types(schema.names)
     plan, place = query.plan_for(tuple(schema.names)), query.place
     needed = query.columns(plan)
-    found = check(plan, empty(schema, needed), query.options.for_engine(), place)
+    found = result_schema(plan, empty(schema, needed), query.options.for_engine(), place)
     result = pa.schema([(column.name, returned(column.name, column.type, place)) for column in found])
     return Analyzed(
         schema_to_spark(result),
@@ -126,14 +127,14 @@ def analyzed(
         options=chosen,
         columns=tuple(needed),
         result=result,
-        select=[SelectedColumn(quoted((name,))) for name in needed],
+        select=[SelectedColumn(quote(name)) for name in needed],
         **partitioned(plan, buckets),
     )
 
 
 def partitioned(plan: Plan, buckets: int) -> dict[str, Any]:
     """Return how rows are partitioned such that all sub-streams of a group come together."""
-    keys = [quoted(plan.bound.keys[k].path) for k in plan.universal if k in plan.bound.group]
+    keys = [".".join(map(quote, plan.bound.keys[k].path)) for k in plan.universal if k in plan.bound.group]
     if not keys:
         return {"withSinglePartition": True}
     return {"partitionBy": [PartitioningColumn(f"pmod(hash({', '.join(keys)}), {buckets})")]}
@@ -149,15 +150,6 @@ def option(name: str, argument: AnalyzeArgument) -> Any:
         raise _mistake(f"the argument '{name}' is not a constant", "write a constant")
     value = argument.value
     return Fraction(value) if isinstance(value, Decimal) else value
-
-
-def quoted(path: tuple[str, ...]) -> str:
-    """Return a column, or a field of one, as SQL writes it.
-
-    >>> quoted(("ride", "from`to"))
-    '`ride`.`from``to`'
-    """
-    return ".".join("`" + name.replace("`", "``") + "`" for name in path)
 
 
 def _mistake(message: str, help: str) -> QueryError:

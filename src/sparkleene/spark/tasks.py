@@ -14,10 +14,10 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from sparkleene.columns.fields import decoded
+from sparkleene.columns import ipc
+from sparkleene.columns.fields import decode
 from sparkleene.columns.keys import buckets
 from sparkleene.errors import SparkleeneError
-from sparkleene.ongoing import seal
 from sparkleene.plan.plan import Plan
 from sparkleene.spark.jobs import Job, Jobs, Work, blamed, cores, fitted
 
@@ -149,7 +149,7 @@ class Compose:
         found = [table.select(unit_keys(plan)).rename_columns(list(names)) for table in units]
         found += [table.select(list(names.values())).rename_columns(list(names)) for table in rows]
         plain = [
-            pa.table({n: decoded(c) for n, c in zip(t.column_names, t.columns, strict=True)}) for t in found
+            pa.table({n: decode(c) for n, c in zip(t.column_names, t.columns, strict=True)}) for t in found
         ]
         distinct = pa.concat_tables(plain, promote_options="permissive").group_by(list(names)).aggregate([])
         marks = pa.array(np.ones(distinct.num_rows if names else 1, bool))
@@ -196,7 +196,7 @@ def unpacked(
         for place in (0, 1):
             for number, blob in zip(batch.column(0).to_pylist(), batch.column(1 + place), strict=True):
                 if blob.is_valid:
-                    table = pa.ipc.open_stream(blob.as_buffer()).read_all()
+                    table = ipc.to_table(blob.as_buffer())
                     found.setdefault(number, ([], []))[place].append(table)
     yield from guarded(schema, lambda: work(found))
 
@@ -258,7 +258,7 @@ def packs(blobs: dict[int, list[Any]], error: str | None = None) -> pa.RecordBat
 def to_bytes(table: pa.Table) -> Any:
     """Return a table in Arrow's stream format."""
     columns = [slim(column) for column in table.combine_chunks().columns]
-    return seal.to_bytes(pa.table(columns, names=table.column_names))
+    return ipc.to_bytes(pa.table(columns, names=table.column_names))
 
 
 def joined(tables: list[pa.Table]) -> pa.Table:
@@ -266,7 +266,7 @@ def joined(tables: list[pa.Table]) -> pa.Table:
     coded = [{f.name for f in table.schema if pa.types.is_dictionary(f.type)} for table in tables]
     mixed = set().union(*coded) - set.intersection(*coded)
     plain = [
-        pa.table([decoded(c) if n in mixed else c for n, c in zip(t.column_names, t.columns, strict=True)],
+        pa.table([decode(c) if n in mixed else c for n, c in zip(t.column_names, t.columns, strict=True)],
                  names=t.column_names)
         for t in tables
     ]  # fmt: skip
@@ -278,7 +278,7 @@ def slim(column: pa.ChunkedArray) -> pa.ChunkedArray:
     if not pa.types.is_dictionary(column.type):
         return column
     entries = sum(len(chunk.dictionary) for chunk in column.chunks)
-    return column if 2 * entries <= len(column) else decoded(column)
+    return column if 2 * entries <= len(column) else decode(column)
 
 
 # ---- results

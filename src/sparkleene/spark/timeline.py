@@ -21,11 +21,13 @@ import pyarrow as pa
 import pyarrow.fs as pa_fs
 
 from sparkleene.columns import tables
-from sparkleene.columns.fields import decoded, describe, missing_column, owned
+from sparkleene.columns.fields import decode, describe_type, missing_column, value_type
 from sparkleene.columns.files import CSV, JSON
+from sparkleene.columns.ipc import to_bytes, to_table
 from sparkleene.columns.times import Numbers, Time, time_column
+from sparkleene.errors import first_line
 from sparkleene.generators import find
-from sparkleene.spark.files import PLACE, File, filesystem, find_files, line
+from sparkleene.spark.files import PLACE, File, filesystem, find_files
 from sparkleene.spark.parquet import Piece, choose, discover, read
 
 BATCH = 1 << 16
@@ -206,7 +208,7 @@ class Line:
         name = self.request.time
         found = time_column(self._table(part, name), name, self.request.time_unit, numbered=False)
         if pa.types.is_floating(found.type):
-            message = f"a replay needs times that are exact: '{name}' is {describe(found.type)}"
+            message = f"a replay needs times that are exact: '{name}' is {describe_type(found.type)}"
             raise PLACE.error(
                 "wrong-type", message, help="cast it to a timestamp or to an integer in the data"
             )
@@ -255,7 +257,9 @@ class Line:
             if isinstance(part, Piece):
                 yield Slice(part, skip, rows, turn * self.period)
             else:
-                yield Slice(_packed(part.slice(skip, rows).select(names)), 0, rows, turn * self.period)
+                yield Slice(
+                    bytes(to_bytes(part.slice(skip, rows).select(names))), 0, rows, turn * self.period
+                )
             low += rows
 
 
@@ -271,7 +275,7 @@ def _parts(request: Request) -> tuple[pa.Schema, Sequence[Part]]:
         return table.schema, [table] if table.num_rows else []
     known = discover(path)
     source = choose(known, known.schema.names, request.time, parallelism=sys.maxsize)  # a row group each
-    return pa.schema([field.with_type(owned(field.type)) for field in source.schema]), source.pieces
+    return pa.schema([field.with_type(value_type(field.type)) for field in source.schema]), source.pieces
 
 
 def _text(file: File) -> pa.Table:
@@ -279,7 +283,7 @@ def _text(file: File) -> pa.Table:
     if not isinstance(filesystem(file.uri), pa_fs.LocalFileSystem):
         message = f"'{file.shown}' is a CSV or JSON file that is not on this machine"
         raise PLACE.error("unsupported-data", message, help="copy it here, or write it as Parquet")
-    table = tables.read(file.path)[0]
+    table = tables.read_data(file.path)[0]
     for i, field in enumerate(table.schema):
         if pa.types.is_timestamp(field.type):
             try:
@@ -287,7 +291,7 @@ def _text(file: File) -> pa.Table:
             except pa.ArrowInvalid as error:
                 message = f"times in '{field.name}' of '{file.shown}' are finer than Spark's microseconds"
                 help = "round the column in the data"
-                raise PLACE.error("time-too-fine", message, help=help, notes=[line(error)]) from error
+                raise PLACE.error("time-too-fine", message, help=help, notes=[first_line(error)]) from error
             table = table.set_column(i, field.name, column)
     return table
 
@@ -301,7 +305,7 @@ def play(stretch: Stretch, target: pa.Schema) -> Iterator[pa.RecordBatch]:
     found, times = [], []
     for part in stretch.slices:
         data = part.data
-        whole = recall(data) if isinstance(data, Piece) else pa.ipc.open_stream(data).read_all()
+        whole = recall(data) if isinstance(data, Piece) else to_table(data)
         rows = whole.slice(part.skip, part.rows)
         time = time_column(rows, stretch.time, numbered=False)
         if part.shift:
@@ -322,13 +326,5 @@ def play(stretch: Stretch, target: pa.Schema) -> Iterator[pa.RecordBatch]:
 
 def _fitted(table: pa.Table, target: pa.Schema) -> pa.Table:
     """Return the columns of a schema, in its types."""
-    columns: list[Any] = [decoded(table.column(field.name)).cast(field.type) for field in target]
+    columns: list[Any] = [decode(table.column(field.name)).cast(field.type) for field in target]
     return pa.Table.from_arrays(columns, schema=target)
-
-
-def _packed(table: pa.Table) -> bytes:
-    """Return rows in Arrow's format, without the others that share their memory."""
-    sink = pa.BufferOutputStream()
-    with pa.ipc.new_stream(sink, table.schema) as writer:
-        writer.write_table(table)
-    return bytes(sink.getvalue())

@@ -246,13 +246,13 @@ class Translator:
         scalar = pa.scalar(text)
         try:
             if isinstance(type, T.DateType):
-                found = compare.constant(text, pa.date32(), scalar)
+                found = compare.parse_constant(text, pa.date32(), scalar)
             elif isinstance(type, T.TimestampNTZType):
-                found = compare.constant(text, pa.timestamp("us"), scalar)
+                found = compare.parse_constant(text, pa.timestamp("us"), scalar)
             else:
                 if self.zone is None and not has_offset(text):
                     raise Unsure
-                found = compare.constant(text, pa.timestamp("us", self.zone or "UTC"), scalar)
+                found = compare.parse_constant(text, pa.timestamp("us", self.zone or "UTC"), scalar)
         except ValueError as error:
             raise Unsure from error
         if pa.types.is_date(found.type):

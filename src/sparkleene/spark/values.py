@@ -22,6 +22,7 @@ from sparkleene.columns.expressions import evaluate
 from sparkleene.columns.fields import EXACT
 from sparkleene.errors import DataError, Place
 from sparkleene.language.bound import Path, Term
+from sparkleene.language.printer import quote
 
 NO_TEXT = Place()
 INT64 = (-(2**63), 2**63 - 1)
@@ -51,8 +52,7 @@ class Unsure(Exception):
 
 def column(path: Path) -> Column:
     """Return a column, or a field of a struct column, by its name."""
-    quoted = path[0].replace("`", "``")
-    return reduce(Column.getField, path[1:], F.col(f"`{quoted}`"))
+    return reduce(Column.getField, path[1:], F.col(quote(path[0])))
 
 
 @dataclass(frozen=True, slots=True)
@@ -199,7 +199,7 @@ def _digits(type: T.DataType) -> tuple[int, int]:
 def has_offset(text: str) -> bool:
     """Tell whether a time is not written in a zone that is left open."""
     try:
-        compare.constant(text, pa.timestamp("us"), pa.scalar(text))
+        compare.parse_constant(text, pa.timestamp("us"), pa.scalar(text))
     except ValueError:
         return True
     return False

@@ -1,0 +1,179 @@
+"""The labels that each row can have, as bits of a mask: by its type and by predicates on one event."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from sparkleene.columns.expressions import evaluate_condition
+from sparkleene.columns.fields import (
+    as_numpy,
+    bounds,
+    describe_column,
+    find_column,
+    kind,
+    map_pieces,
+    simplify,
+)
+from sparkleene.errors import DataError, Place
+from sparkleene.language.bound import Bound, Literal_, Term
+from sparkleene.threads import Pool
+
+Masks = np.ndarray[Any, Any]
+
+PIECE = 1 << 20
+"""Rows that one thread looks up at a time."""
+
+
+def label_masks(
+    bound: Bound,
+    table: pa.Table,
+    type_column: str | None,
+    place: Place = Place(),
+    threads: int = 1,
+) -> tuple[Masks, bool]:
+    """Return for each row the bits of the labels that it can have, and whether types alone decided them.
+
+    A bit is set where the row is of the label's type and satisfies all local predicates of the label.
+    """
+    count = len(bound.labels)
+    dtype = _mask_type(bound, place)
+    if bound.types is not None:
+        masks = _defined_types(bound, table, dtype, place)
+    elif type_column is None:
+        masks = np.full(table.num_rows, (1 << count) - 1, dtype)
+    else:
+        bits: dict[str, int] = {}
+        for i, label in enumerate(bound.labels):
+            bits[label.type] = bits.get(label.type, 0) | 1 << i
+        masks = _typed(find_column(table, (type_column,), place), bits, dtype, type_column, threads, place)
+    seen: dict[Term, Masks] = {}
+    for i, terms in enumerate(bound.local):
+        for term in terms:
+            holds = seen.get(term)
+            if holds is None:
+                holds, everywhere = _holds(term, table, masks, i, place)
+                if everywhere:
+                    seen[term] = holds
+            masks &= ~((~holds).astype(dtype) << dtype.type(i))
+    return masks, not any(bound.local)
+
+
+def read_masks(bound: Bound, table: pa.Table, name: str) -> Masks:
+    """Return a column of label masks as they are; integers of any width will do."""
+    return as_numpy(table.column(name)).astype(_mask_type(bound, Place()), copy=False)
+
+
+def _mask_type(bound: Bound, place: Place) -> np.dtype[Any]:
+    """Return the narrowest type that has a bit for every label."""
+    count = len(bound.labels)
+    if count > 64:
+        message = f"the pattern has {count} labels, and 64 is the most"
+        raise place.mistake("too-many-labels", message, help="repeat a label, or split the query")
+    return np.dtype(next(kind for bits, kind in _MASKS if count <= bits))
+
+
+_MASKS: tuple[tuple[int, type[np.unsignedinteger[Any]]], ...] = (
+    (8, np.uint8),
+    (16, np.uint16),
+    (32, np.uint32),
+    (64, np.uint64),
+)
+
+
+def _defined_types(bound: Bound, table: pa.Table, dtype: np.dtype[Any], place: Place) -> Masks:
+    """Return the masks where types are predicates; a row may be of several types."""
+    assert bound.types is not None
+    masks = np.zeros(table.num_rows, dtype)
+    for name, term in bound.types:
+        bits = sum(1 << i for i, label in enumerate(bound.labels) if label.type == name)
+        if term == Literal_(True):
+            masks |= dtype.type(bits)
+        elif bits:
+            masks |= evaluate_condition(term, table, place).astype(dtype) * dtype.type(bits)
+    return masks
+
+
+def _holds(term: Term, table: pa.Table, masks: Masks, label: int, place: Place) -> tuple[Masks, bool]:
+    """Return where a local predicate holds; if other rows overflow, ask only those of the label."""
+    try:
+        return evaluate_condition(term, table, place), True
+    except DataError as error:
+        if error.diagnostics[0].code != "overflow":
+            raise
+    own = np.flatnonzero(masks >> masks.dtype.type(label) & masks.dtype.type(1))
+    holds = np.zeros(table.num_rows, bool)
+    holds[own] = evaluate_condition(term, table.take(pa.array(own)), place)
+    return holds, False
+
+
+def _typed(
+    column: Any, bits: Mapping[str, int], dtype: np.dtype[Any], name: str, threads: int, place: Place
+) -> Masks:
+    """Return the masks of the values of a type column; no type has no bits."""
+    integer = pa.types.is_integer(
+        column.type.value_type if pa.types.is_dictionary(column.type) else column.type
+    )
+    if kind(column.type) not in ("text", "null") and not integer:
+        help = f"cast '{name}' to text in the data"
+        message = f"an event type is text or an integer: {describe_column((name,), column)}"
+        raise place.error("wrong-type", message, help=help)
+    if pa.types.is_null(column.type):
+        return np.zeros(len(column), dtype)
+    if not pa.types.is_dictionary(column.type):
+        lut, indices = _matched(simplify(column), bits, dtype)
+        return _look_up([(lut, chunk) for chunk in indices.chunks], dtype, threads)
+    parts = []
+    for chunk in column.chunks:
+        names = chunk.dictionary.to_pylist()
+        lut = np.array([0 if name is None else bits.get(str(name), 0) for name in names], dtype)
+        parts.append((lut, chunk.indices))
+    return _look_up(parts, dtype, threads)
+
+
+def _matched(column: Any, bits: Mapping[str, int], dtype: np.dtype[Any]) -> tuple[Masks, pa.ChunkedArray]:
+    """Return a table of masks, and for each row its place in it, NULL for none."""
+    if kind(column.type) == "text":
+        names = list(bits)
+        values = pa.array(names, column.type)
+    else:
+        numbers = {int(name): name for name in bits if _is_integer(name)}
+        low, high = (-(2**63), 2**63) if column.type == pa.int64() else (0, 2**64)
+        ends = bounds(column) if low else None
+        if ends is not None and ends[1] - ends[0] < 1 << 16:
+            span = range(ends[0], ends[1] + 1)
+            lut = np.array([bits[numbers[value]] if value in numbers else 0 for value in span], dtype)
+            return lut, pc.subtract(column, ends[0])
+        inside = {value: name for value, name in numbers.items() if low <= value < high}
+        names = list(inside.values())
+        values = pa.array(inside, pa.int64() if low else pa.uint64()).cast(column.type)
+    lut = np.array([bits[name] for name in names], dtype)
+    return lut, map_pieces(lambda piece: pc.index_in(piece, value_set=values), column)
+
+
+def _is_integer(name: str) -> bool:
+    """Tell whether a type's name is the text of an integer."""
+    return name.removeprefix("-").isdecimal() and str(int(name)) == name
+
+
+def _look_up(parts: Sequence[tuple[Masks, pa.Array]], dtype: np.dtype[Any], threads: int) -> Masks:
+    """Return the masks at indices into tables, 0 for NULL; Arrow takes at the speed of memory."""
+    masks = np.empty(sum(len(indices) for _, indices in parts), dtype)
+    pieces = []
+    start = 0
+    for lut, indices in parts:
+        for begin in range(0, len(indices), PIECE):
+            pieces.append((start + begin, pa.array(lut), indices.slice(begin, PIECE)))
+        start += len(indices)
+
+    def task(part: slice) -> None:
+        for at, lut, indices in pieces[part]:
+            found = pc.take(lut, indices, boundscheck=False)
+            masks[at : at + len(indices)] = as_numpy(pc.fill_null(found, 0) if found.null_count else found)
+
+    Pool(threads).map(task, [slice(i, i + 1) for i in range(len(pieces))])
+    return masks
