@@ -15,7 +15,6 @@ import pytest
 from sparkleene.engine.stream import frozen
 from sparkleene.kernels import choose as choosing
 from sparkleene.kernels import divide, ordered, scan, waiting
-from sparkleene.kernels.numbers import log2, to_double
 from sparkleene.kernels.program import (
     ANY,
     CONTIGUOUS,
@@ -31,6 +30,7 @@ from sparkleene.kernels.program import (
     Predicates,
     Program,
 )
+from sparkleene.kernels.wide import WIDE, log2, to_double
 
 KERNELS: dict[str, Any] = {
     "scan": scan,
@@ -40,7 +40,7 @@ KERNELS: dict[str, Any] = {
 }
 FIELDS = {
     "float64": Field(np.ones(1), np.ones(1, np.uint64)),
-    "complex128": Field(np.ones(1, np.complex128), np.ones(1, np.uint64)),
+    "complex128": Field(np.ones(1, WIDE), np.ones(1, np.uint64)),
     "uint64": Field(np.ones(2, np.uint64), np.array([2147483647, 2147483629], np.uint64)),
 }
 KINDS = [
@@ -402,7 +402,7 @@ def test_huge_counts(kernel: str) -> None:
     predicates = Predicates(ints([0, 1]), ints([LE]), ints([0, 0]), np.zeros((0, 2), np.int64), np.zeros(0))
     same = np.zeros((1, n))
     events = Events(np.arange(n), np.ones(n, np.uint8), np.zeros((0, n)), np.zeros((0, n)), same, same)
-    out = np.zeros((1, 1, 1), np.complex128)
+    out = np.zeros((1, 1, 1), WIDE)
     field = FIELDS["complex128"]
     low = np.zeros((1, 1, 0))
     KERNELS[kernel].run(

@@ -11,7 +11,7 @@ import numpy as np
 
 from sparkleene.engine.compile import Compiled
 from sparkleene.engine.execute import Results, run_exact
-from sparkleene.kernels.numbers import log2
+from sparkleene.kernels.wide import is_positive, log2
 
 Array = np.ndarray[Any, Any]
 BITS = 30  # every prime is above 2**30
@@ -55,7 +55,7 @@ def integers(
     # |total| <= count * rows * largest; one bit for the sign, some for the rounding of the estimate.
     counts = results.values[:, :, 0]
     with np.errstate(divide="ignore"):
-        bits = np.where(counts.real > 0, log2(counts), 0.0).max(axis=1, initial=0.0)
+        bits = np.where(is_positive(counts), log2(counts), 0.0).max(axis=1, initial=0.0)
     slack = 4.0 + np.log2(hi - lo + 1.0) + math.log2(max(1.0, compiled.largest))
     needed = np.ceil((bits * (1 + 1e-9) + slack) / BITS).astype(np.int64)
     out: list[list[list[int]]] = [[] for _ in range(lo.size)]

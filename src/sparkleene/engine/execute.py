@@ -13,8 +13,8 @@ from sparkleene.engine.compile import Compiled
 from sparkleene.engine.stream import frozen
 from sparkleene.kernels import graphlets, linear, ordered, stack, words
 from sparkleene.kernels.choose import choose
-from sparkleene.kernels.numbers import to_wide
 from sparkleene.kernels.program import Events, Field, Program
+from sparkleene.kernels.wide import WIDE, to_wide
 from sparkleene.threads import Pool, shares
 
 Array = np.ndarray[Any, Any]
@@ -54,7 +54,7 @@ def _run(
     compiled: Compiled, program: Program, lo: Array, hi: Array, units: Units | None, threads: int
 ) -> Results:
     shape = (lo.size, program.classes)
-    values = np.zeros((*shape, 1 + program.sum_labels.size), np.complex128)
+    values = np.zeros((*shape, 1 + program.sum_labels.size), WIDE)
     lows = np.full((*shape, program.low_labels.size), np.inf)
     if not lo.size:
         return Results(values, lows)
@@ -164,7 +164,7 @@ def _by_size(
 ) -> None:
     """Run short windows in plain doubles and long ones in wide numbers."""
     plain = _bits(compiled, program, hi - lo) < SAFE_BITS
-    for chosen, dtype in ((plain, np.float64), (~plain, np.complex128)):
+    for chosen, dtype in ((plain, np.float64), (~plain, WIDE)):
         index = np.flatnonzero(chosen)
         if not index.size:
             continue
@@ -194,7 +194,7 @@ def _side_by_side(
     stretch_hi = hi[np.append(first[1:], lo.size) - 1]
     plain = _bits(compiled, program, stretch_hi - lo[first]) < SAFE_BITS
     for short in (True, False):
-        dtype = np.float64 if short else np.complex128
+        dtype = np.float64 if short else WIDE
         for columns in np.unique(count[plain == short]).tolist():
             index = np.flatnonzero((plain == short) & (count == columns))
             windows = (first[index][:, None] + np.arange(columns)).ravel()
@@ -272,14 +272,14 @@ def _words(
     index = np.flatnonzero(~plain)
     if index.size:
         cut_lo, cut_hi, bounds = _cut(compiled.events.tick, lo[index], hi[index], pool.threads)
-        matrices = np.zeros((cut_lo.size, program.states, program.states), np.complex128)
+        matrices = np.zeros((cut_lo.size, program.states, program.states), WIDE)
 
         def long(part: slice) -> None:
             _word_matrices(compiled, program, table, cut_lo[part], cut_hi[part], matrices[part])
 
         pool.map(long, shares(cut_hi - cut_lo, pool.threads))
-        field = Field(np.ones(1, np.complex128), np.zeros(1, np.uint64))
-        counts = np.zeros((index.size, program.classes, 1), np.complex128)
+        field = Field(np.ones(1, WIDE), np.zeros(1, np.uint64))
+        counts = np.zeros((index.size, program.classes, 1), WIDE)
         linear.chain(program, field, matrices, bounds, counts)
         values[index] = counts
 
@@ -349,7 +349,7 @@ def run_panes(compiled: Compiled, spans: Sequence[Span], units: Units, threads: 
     found = []
     for lo, _ in spans:
         shape = (lo.size, program.classes)
-        values = np.zeros((*shape, 1 + program.sum_labels.size), np.complex128)
+        values = np.zeros((*shape, 1 + program.sum_labels.size), WIDE)
         found.append(Results(values, np.full((*shape, program.low_labels.size), np.inf)))
     given = [(*span, results.values, results.lows) for span, results in zip(spans, found, strict=True)]
     _slide(compiled, program, table, [some for some in given if some[0].size], units, Pool(threads))
@@ -374,7 +374,7 @@ def _slide(
     ]
     states = program.states
     widest = max(int((last - first).max()) for first, last, _, _ in kinds)
-    field = Field(np.ones(states, np.complex128), np.zeros(states, np.uint64))
+    field = Field(np.ones(states, WIDE), np.zeros(states, np.uint64))
     sums, minima = program.sum_labels.size, program.low_labels.size
     block = max(BLOCK, 8 * widest)
 
@@ -390,7 +390,7 @@ def _slide(
             return
         end = max(int(last.max()) for _, last, _, _ in here)
         some = slice(begin, end)
-        matrices = np.zeros((end - begin, states, states * (1 + sums)), np.complex128)
+        matrices = np.zeros((end - begin, states, states * (1 + sums)), WIDE)
         low = np.full((end - begin, states, states * minima), np.inf)
         if table is not None:
             _word_matrices(compiled, program, table, unit_lo[some], unit_hi[some], matrices)

@@ -18,7 +18,7 @@ from sparkleene.engine.execute import Results
 from sparkleene.engine.stream import Stream
 from sparkleene.engine.windows import Windows
 from sparkleene.kernels import results as kernel
-from sparkleene.kernels.numbers import BLOCK, log2, to_double
+from sparkleene.kernels.wide import WIDE, is_positive, is_zero, log2, ratio, to_double
 from sparkleene.plan.plan import Plan
 
 Array = np.ndarray[Any, Any]
@@ -66,7 +66,7 @@ def cells_of(
 ) -> Cells:
     """Add up the sub-streams of each group and window."""
     values, lows = merged(results)
-    there = np.flatnonzero(zeros | (values[:, 0].real > 0))
+    there = np.flatnonzero(zeros | (is_positive(values[:, 0])))
     group = stream.group[windows.segment[there]]
     rank = _ranks(stream.groups)[group]
     key = windows.key[there]
@@ -85,7 +85,7 @@ def cells_of(
 
 def added(values: Array, lows: Array, starts: Array) -> tuple[Array, Array]:
     """Add up runs of aggregates; a minimum of nothing is NaN."""
-    out = np.zeros((starts.size, values.shape[1]), np.complex128)
+    out = np.zeros((starts.size, values.shape[1]), WIDE)
     out_low = np.full((starts.size, lows.shape[1]), np.inf)
     kernel.gather(values, lows, starts, out, out_low)
     return out, np.where(np.isposinf(out_low), np.nan, out_low)
@@ -96,7 +96,7 @@ def merged(results: Results) -> tuple[Array, Array]:
     values, lows = results.values, results.lows
     if values.shape[1] == 1:
         return values[:, 0], lows[:, 0]
-    out = np.zeros((values.shape[0], values.shape[2]), np.complex128)
+    out = np.zeros((values.shape[0], values.shape[2]), WIDE)
     out_low = np.full((values.shape[0], lows.shape[2]), np.inf)
     kernel.pairs(values, lows, out, out_low)
     return out, out_low
@@ -121,19 +121,16 @@ def double(function: str, log: int | None, out: Array, made_of: tuple[int, ...])
     """Return a column of results from wide numbers."""
     total = out[:, 0] if not made_of else out[:, 1 + made_of[0]]
     if log is not None:
-        positive = total.real > 0
+        positive = is_positive(total)
         logs = np.where(positive, log2(np.where(positive, total, 1.0)), np.nan)
         return pa.array(logs if log == 2 else logs * math.log10(2), mask=~positive)
     if function == "count":
         return pa.array(to_double(total))
     present = out[:, 1 + made_of[1]]
-    absent = present.real == 0
+    absent = is_zero(present)
     if function == "sum":
         return pa.array(to_double(total), mask=absent)
-    safe = np.where(absent, 1.0, present.real)
-    exponent = np.clip((total.imag - present.imag) * BLOCK, -4096, 4096).astype(np.int32)
-    with np.errstate(over="ignore"):
-        return pa.array(np.ldexp(total.real / safe, exponent), mask=absent)
+    return pa.array(ratio(total, np.where(absent, 1.0, present)), mask=absent)
 
 
 # ---- exact integers

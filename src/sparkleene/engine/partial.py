@@ -16,10 +16,11 @@ from sparkleene.engine.execute import Results
 from sparkleene.engine.finish import added, cells_of, decimal, double, exact, gathered
 from sparkleene.engine.stream import Stream
 from sparkleene.engine.windows import Windows
+from sparkleene.kernels.wide import WIDE
 from sparkleene.plan.plan import Plan
 
 SUMS = "sparkleene sums"
-"""The column of wide numbers (complex128, the count first), or of integers and fractions as text."""
+"""The column of wide numbers (the count first), or of integers and fractions as text."""
 
 
 def adds_up(plan: Plan, numbers: str) -> bool:
@@ -81,10 +82,10 @@ def total(plan: Plan, table: pa.Table, numbers: str) -> pa.Table:
     raw = ordered.column(SUMS)
     if numbers == "double":
         width = 1 + len(made.totals)
-        values = np.frombuffer(b"".join(raw.to_pylist()), np.complex128).reshape(len(row), width)
+        values = np.frombuffer(b"".join(raw.to_pylist()), WIDE).reshape(len(row), width)
         sums, least = added(values, np.where(np.isnan(keys), np.inf, keys), starts)
     else:
-        none = np.zeros((len(row), 1), np.complex128)
+        none = np.zeros((len(row), 1), WIDE)
         _, least = added(none, np.where(np.isnan(keys), np.inf, keys), starts)
         cells = [[Fraction(text) for text in item.decode().split()] for item in raw.to_pylist()]
         edges = [*starts.tolist(), len(row)]

@@ -16,6 +16,7 @@ from sparkleene.engine.compile import Compiled, compile
 from sparkleene.engine.stream import Stream, stream
 from sparkleene.engine.windows import Grid, Windows, ending, grid, sliding, whole
 from sparkleene.errors import Place
+from sparkleene.kernels.wide import is_one, is_positive
 from sparkleene.kernels.windows import ticks
 from sparkleene.plan.plan import Plan
 from sparkleene.threads import threads_of
@@ -71,7 +72,7 @@ def aggregated(
     results = execute.run(compiled, compiled.program, windows.lo, windows.hi, windows.units, threads)
     if options.numbers != "exact":
         return compiled, rows, windows, results, None
-    there = np.flatnonzero(zeros | (results.values[:, :, 0].real.max(axis=1, initial=0.0) > 0))
+    there = np.flatnonzero(zeros | is_positive(results.values[:, :, 0]).any(axis=1))
     windows = windows.where(there)
     results = execute.Results(results.values[there], results.lows[there])
     precise = compile(plan, table, rows, True, threads, place, True, options.choice)
@@ -141,16 +142,14 @@ def _triggered(
     subs = len(rows.bounds) - 1
     bounds = np.searchsorted(segment, np.arange(subs + 1)).astype(np.int64)
     windows = ending(rows, time, size, np.arange(subs), rows.time[starts[number]], bounds, starts[number + 1])
-    last = (
-        execute.run(compiled, program, windows.lo, windows.hi, windows.units, threads).values[:, :, 0].real
-        > 0
-    )
+    found = execute.run(compiled, program, windows.lo, windows.hi, windows.units, threads)
+    last = is_positive(found.values[:, :, 0])
     if program.classes == 1:
         fires = last[:, 0]
     else:  # a pair counts when its later trend ends
         count = execute.run(compiled, compiled.program, windows.lo, windows.hi, windows.units, threads)
-        first, second, both = (count.values[:, kind, 0].real > 0 for kind in range(3))
-        single = (count.values[:, 2, 0].real == 1) & (count.values[:, 2, 0].imag == 0)
+        first, second, both = (is_positive(count.values[:, kind, 0]) for kind in range(3))
+        single = is_one(count.values[:, 2, 0])
         fires = (last[:, 0] & (second | both)) | (last[:, 1] & (first | both))
         fires |= last[:, 2] & (first | second | (both & ~single))
     fired = windows.where(np.flatnonzero(fires))

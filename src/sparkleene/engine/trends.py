@@ -26,6 +26,7 @@ from sparkleene.engine.windows import Windows
 from sparkleene.errors import Place
 from sparkleene.kernels import trends as kernel
 from sparkleene.kernels.program import EQ, Predicates, Program
+from sparkleene.kernels.wide import is_positive
 from sparkleene.plan.plan import Plan
 from sparkleene.threads import threads_of
 
@@ -52,7 +53,7 @@ def trends(
     if windows.units is not None and (compiled.program.pair < 0).all():
         # Windows overlap: let the kernels that share work between them tell which have trends.
         results = execute.run(compiled, compiled.program, windows.lo, windows.hi, windows.units, many)
-        windows = windows.where(np.flatnonzero(merged(results)[0][:, 0].real > 0))
+        windows = windows.where(np.flatnonzero(is_positive(merged(results)[0][:, 0])))
     order = np.lexsort((windows.segment, _ranks(rows.groups)[rows.group[windows.segment]], windows.key))
     windows = windows.where(order)
     search = _search(plan, compiled, rows)

@@ -7,6 +7,7 @@ import numpy as np
 from sparkleene.kernels.jit import jit
 from sparkleene.kernels.numbers import add, mul, nonzero
 from sparkleene.kernels.program import Array
+from sparkleene.kernels.wide import widen
 
 _P = np.uint64(0)
 
@@ -19,12 +20,12 @@ def pairs(values: Array, lows: Array, out: Array, out_low: Array) -> None:
     """
     for k in range(values.shape[0]):
         first, second, both = values[k, 0, 0], values[k, 1, 0], values[k, 2, 0]
-        others = add(both, complex(-1.0, 0.0), _P) if nonzero(both) else both
+        others = add(both, widen(-1.0), _P) if nonzero(both) else both
         with_first = add(second, both, _P)
         with_second = add(first, both, _P)
         with_both = add(add(first, second, _P), others, _P)
         total = add(mul(first, with_first, _P), mul(second, both, _P), _P)
-        out[k, 0] = add(total, mul(mul(both, others, _P), complex(0.5, 0.0), _P), _P)
+        out[k, 0] = add(total, mul(mul(both, others, _P), widen(0.5), _P), _P)
         for a in range(1, values.shape[2]):
             total = mul(values[k, 0, a], with_first, _P)
             total = add(total, mul(values[k, 1, a], with_second, _P), _P)

@@ -16,8 +16,9 @@ from numba.cpython.unsafe.tuple import tuple_setitem
 from sparkleene.kernels.common import symbol_of
 from sparkleene.kernels.jit import jit
 from sparkleene.kernels.linear import copy
-from sparkleene.kernels.numbers import add, mul, widen
+from sparkleene.kernels.numbers import add, mul
 from sparkleene.kernels.program import Array, Events, Program
+from sparkleene.kernels.wide import WIDE, widen
 
 if nb.config.DISABLE_JIT:
 
@@ -189,11 +190,11 @@ def matrices(
     """Write the matrices of stretches of any length as wide numbers, so many columns at a time."""
     n, width = len(words.states), len(columns)
     state = np.zeros((n, n))
-    product = np.zeros((n, n), np.complex128)
+    product = np.zeros((n, n), WIDE)
     for k in range(lo.size):
         for s in range(n):
             for c in range(n):
-                out[k, s, c] = complex(1.0 if s == c else 0.0, 0.0)
+                out[k, s, c] = widen(1.0 if s == c else 0.0)
         begin = lo[k]
         while begin < hi[k]:
             end = min(begin + words.chunk, hi[k])
@@ -209,7 +210,7 @@ def matrices(
                         state[s, first + c] = some[s * width + c]
             for s in range(n):
                 for c in range(n):
-                    total = complex(0.0, 0.0)
+                    total = widen(0.0)
                     for j in range(n):
                         total = add(total, mul(widen(state[s, j]), out[k, j, c], np.uint64(0)), np.uint64(0))
                     product[s, c] = total

@@ -21,6 +21,7 @@ from sparkleene.errors import Place
 from sparkleene.kernels import linear
 from sparkleene.kernels.chains import chains
 from sparkleene.kernels.program import Field
+from sparkleene.kernels.wide import WIDE
 from sparkleene.kernels.windows import ticks
 from sparkleene.language.bound import Key, Path
 from sparkleene.ongoing.stretches import absolute, instants, key_columns, matrices, stretches, unpacked
@@ -187,12 +188,12 @@ def _multiplied(compiled: Compiled, matrix: Array, low: Array, windows: Windows,
     program = compiled.program
     lo, hi = windows.lo, windows.hi
     shape = (lo.size, program.classes)
-    values = np.zeros((*shape, 1 + program.sum_labels.size), np.complex128)
+    values = np.zeros((*shape, 1 + program.sum_labels.size), WIDE)
     lows = np.full((*shape, program.low_labels.size), np.inf)
     # A vector through a matrix is one of so many columns; sliding multiplies every matrix twice.
     apart = int((hi - lo).sum()) <= 2 * program.states * len(matrix)
     columns = 1 if apart else program.states
-    field = Field(np.ones(columns, np.complex128), np.zeros(columns, np.uint64))
+    field = Field(np.ones(columns, WIDE), np.zeros(columns, np.uint64))
     kernel = chains if apart else linear.slide
 
     def task(part: slice) -> None:

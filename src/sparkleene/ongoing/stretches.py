@@ -28,8 +28,8 @@ from sparkleene.engine.stream import Stream, frozen, stream
 from sparkleene.engine.windows import Grid, whole
 from sparkleene.errors import Place
 from sparkleene.kernels import linear, words
-from sparkleene.kernels.numbers import to_wide
 from sparkleene.kernels.program import Field
+from sparkleene.kernels.wide import WIDE, as_doubles, is_plain, to_wide
 from sparkleene.language.bound import Path
 from sparkleene.plan.plan import Plan
 from sparkleene.threads import Pool, shares
@@ -140,7 +140,7 @@ def matrices(compiled: Compiled, lo: Array, hi: Array, threads: int) -> tuple[Ar
     """Return the wide matrices and the minima of the stretches lo[k]:hi[k]."""
     program, events = compiled.program, compiled.events
     states, sums, minima = program.states, program.sum_labels.size, program.low_labels.size
-    out = np.zeros((lo.size, states, states * (1 + sums)), np.complex128)
+    out = np.zeros((lo.size, states, states * (1 + sums)), WIDE)
     low = np.full((lo.size, states, states * minima), np.inf)
     table = None
     if lo.size and len(events.tick) >= execute.WORTH and words.supports(program):
@@ -152,7 +152,7 @@ def matrices(compiled: Compiled, lo: Array, hi: Array, threads: int) -> tuple[Ar
             words.matrices(program, table, table.columns, table.zero, events, begin, end, out[part])
             return
         safe = execute._bits(compiled, program, end - begin) < execute.SAFE_BITS
-        for chosen, dtype in ((safe, np.float64), (~safe, np.complex128)):
+        for chosen, dtype in ((safe, np.float64), (~safe, WIDE)):
             index = np.flatnonzero(chosen)
             field = Field(np.ones(states, dtype), np.zeros(states, np.uint64))
             found = np.zeros((index.size, *out.shape[1:]), dtype)
@@ -298,14 +298,14 @@ def packed(values: Array) -> pa.ChunkedArray:
 
 def _packed(flat: Array) -> pa.Array:
     count, width = flat.shape
-    wide: Array = np.logical_or.reduce(flat.imag != 0, axis=1)
+    wide: Array = ~np.logical_and.reduce(is_plain(flat), axis=1)
     offsets = np.concatenate([[0], np.cumsum(np.where(wide, 2 * width, width))])
     if wide.any():
         data = np.empty(offsets[-1])
-        data[_places(offsets, ~wide, width)] = flat[~wide].real
+        data[_places(offsets, ~wide, width)] = as_doubles(flat[~wide])
         data[_places(offsets, wide, 2 * width)] = flat[wide].view(np.float64)
     else:
-        data = np.ascontiguousarray(flat.real)
+        data = as_doubles(flat)
     buffers = [None, pa.py_buffer((8 * offsets).astype(np.int32)), pa.py_buffer(data)]
     return pa.Array.from_buffers(pa.binary(), count, buffers)
 
@@ -330,7 +330,7 @@ def _unpacked(chunk: pa.Array, width: int, dtype: Any) -> Array:
         return data.reshape(len(chunk), width).astype(dtype)
     out = np.zeros((len(chunk), width), dtype)
     out[~wide] = data[_places(offsets, ~wide, width)]
-    out[wide] = data[_places(offsets, wide, 2 * width)].view(np.complex128)
+    out[wide] = data[_places(offsets, wide, 2 * width)].view(WIDE)
     return out
 
 

@@ -19,6 +19,7 @@ from sparkleene.engine.windows import Windows
 from sparkleene.errors import Place
 from sparkleene.kernels import resume, words
 from sparkleene.kernels.program import Field
+from sparkleene.kernels.wide import WIDE
 from sparkleene.language.bound import Path
 from sparkleene.ongoing.stretches import matrices
 from sparkleene.threads import Pool, shares
@@ -32,7 +33,7 @@ class Open:
     """The vectors of the windows of one sub-stream that may get more rows; minima are values, not keys."""
 
     keys: Array  # of the windows, ascending
-    state: Array  # complex128[windows, states, 1 + sums]
+    state: Array  # wide[windows, states, 1 + sums]
     lows: tuple[pa.Array, ...]  # per minimum those of all windows and states
 
 
@@ -57,17 +58,17 @@ def advance(
     lo, hi = np.zeros((2, keys.size), np.int64)
     now, then = np.searchsorted(keys, windows.key), np.searchsorted(keys, old.keys)
     lo[now], hi[now] = windows.lo, windows.hi
-    state = np.zeros((keys.size, program.states, 1 + program.sum_labels.size), np.complex128)
+    state = np.zeros((keys.size, program.states, 1 + program.sum_labels.size), WIDE)
     state[:, 0, 0] = 1
     low = np.full((keys.size, program.states, len(minima)), np.inf)
     if then.size:
         state[then], low[then] = old.state, old_low
-    field = Field(np.ones(1, np.complex128), np.zeros(1, np.uint64))
+    field = Field(np.ones(1, WIDE), np.zeros(1, np.uint64))
     _run(compiled, field, windows.units, lo, hi, state, low, threads)
 
     ended = keys <= over
     count = int(ended.sum())
-    values = np.zeros((count, program.classes, state.shape[2]), np.complex128)
+    values = np.zeros((count, program.classes, state.shape[2]), WIDE)
     lows = np.full((count, program.classes, len(minima)), np.inf)
     resume.collected(program, field, state[ended], low[ended], values, lows)
     segment = np.zeros(count, np.int64)
