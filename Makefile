@@ -20,8 +20,9 @@ setup: $(STAMP) ## create .venv with all that tests and demo need (PYTHON=... ch
 test: $(STAMP) ## run the tests, the doctests and the examples in README and docs, two files at a time
 	@$(SPARK) $(PY) -m pytest -n 2 --dist loadfile $(ARGS)
 
-soak: $(STAMP) ## run the long tests (ARGS=... goes to pytest, here and in test)
-	@$(SPARK) $(PY) -m pytest -m slow $(ARGS)
+soak: $(STAMP) ## search for new cases and run the long tests (SEED=... draws the same again)
+	@seed=$(or $(SEED),$$(od -An -N4 -tu4 /dev/urandom | tr -d " ")); echo "SEED=$$seed"; \
+	$(SPARK) HYPOTHESIS_PROFILE=soak SEED=$$seed $(PY) -m pytest -m "slow or hypothesis" --hypothesis-seed=$$seed $(ARGS)
 
 golden: $(STAMP) ## rewrite the golden files from what the code prints now; look at the diff
 	@$(SPARK) UPDATE_GOLDEN=1 $(PY) -m pytest $(ARGS)

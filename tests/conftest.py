@@ -2,7 +2,10 @@ import os
 import sys
 from pathlib import Path
 
+import pytest
 from hypothesis import HealthCheck, settings
+from hypothesis.internal.conjecture import providers
+from tests.chance import SEED, SOAK
 
 # Run outside of make too: Spark's workers use this Python, on the Java that `make setup` brought, if it did.
 os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
@@ -10,8 +13,17 @@ if Path(sys.prefix, "jre", "bin", "java").exists():
     os.environ["JAVA_HOME"] = str(Path(sys.prefix, "jre"))
 
 # The first call of a compiled kernel takes seconds, so no example has a deadline.
-slow_first_call = [HealthCheck.too_slow]
-settings.register_profile("default", max_examples=50, deadline=None, suppress_health_check=slow_first_call)
-settings.register_profile("ci", settings.get_profile("default"), derandomize=False, print_blob=True)
-settings.register_profile("thorough", settings.get_profile("default"), max_examples=2000, print_blob=True)
+always = {"deadline": None, "suppress_health_check": [HealthCheck.too_slow], "print_blob": True}
+settings.register_profile("default", max_examples=50, derandomize=True, **always)
+settings.register_profile("ci", settings.get_profile("default"))
+settings.register_profile("soak", max_examples=1000, **always)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "default"))
+
+# Hypothesis also draws constants that it finds in the modules imported so far, so that what a test draws would
+# depend on the tests before it in its process.
+if not SOAK and hasattr(providers, "_get_local_constants"):
+    providers._get_local_constants = lambda: providers._local_constants
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    terminalreporter.write_line(f"random cases from seed {SEED}{'' if SOAK else ', the same every time'}")

@@ -10,6 +10,7 @@ from itertools import combinations, product
 
 import pytest
 from hypothesis import HealthCheck, given, settings
+from tests.chance import cases
 from tests.conformance.strategies import LEAVES, Case, case, positive_patterns, show
 
 from sparkleene.language.ast import Atom, Or, Pattern, Repeat, Seq
@@ -368,7 +369,7 @@ def regular(pattern: Pattern) -> str:
     raise AssertionError(pattern)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=cases(60), deadline=None)
 @given(positive_patterns(LEAVES))
 def test_words_are_those_of_a_regular_expression(pattern: Pattern) -> None:
     # all subsequences in all labellings, each word asked of another matcher
@@ -386,7 +387,7 @@ def test_words_are_those_of_a_regular_expression(pattern: Pattern) -> None:
     assert set(found) == expected
 
 
-@settings(max_examples=100, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=cases(100), deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(case())
 def test_every_match_is_counted_in_one_row(drawn: Case) -> None:
     options = {"type": drawn.type, "tiebreak": drawn.tiebreak, "offset": drawn.offset}

@@ -14,6 +14,7 @@ import pyarrow as pa
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.chance import cases
 
 import sparkleene as sk
 
@@ -377,7 +378,7 @@ def test_windows_over_doubles_are_exact(step: float, size: str, slide: str) -> N
 @given(
     times=st.lists(st.integers(-50, 50).map(lambda k: k * 0.1) | st.floats(-5, 5), min_size=1, max_size=12)
 )
-@settings(max_examples=30)
+@settings(max_examples=cases(30))
 def test_windows_per_trigger_over_doubles_are_exact(size: str, times: list[float]) -> None:
     rows = run(f"RETURN COUNT(*) AS n PATTERN A WITHIN {size}", table("A" * len(times), times))
     expected = [

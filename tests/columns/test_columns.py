@@ -8,6 +8,7 @@ import pyarrow as pa
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.chance import cases
 
 from sparkleene.columns import fields, keys
 from sparkleene.columns.keys import codes, combine_codes
@@ -248,7 +249,7 @@ def same(values):
     return [None if v is None or v != v else v for v in values]
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=cases(300), deadline=None)
 @given(key_columns())
 def test_codes_stand_for_the_values(case):
     type, items, column = case
@@ -277,7 +278,7 @@ def test_keys_that_cannot_be():
     assert codes(table, ("n",))[0].tolist() == [-1]
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=cases(300), deadline=None)
 @given(st.data(), st.integers(1, 3), st.integers(0, 30), st.sampled_from([1, 3, 5, 1000]), st.booleans())
 def test_combinations(data, count, rows, size, hashing):
     parts = [

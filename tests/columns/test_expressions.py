@@ -8,6 +8,7 @@ import pyarrow as pa
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.chance import cases
 
 from sparkleene.columns.expressions import evaluate, evaluate_condition, evaluate_number, rank_sides
 from sparkleene.errors import DataError, Place, Span
@@ -128,7 +129,7 @@ def arithmetic(op, a, b=None):
     return float(np.fmod(np.float64(a), np.float64(b)))
 
 
-@settings(max_examples=600, deadline=None)
+@settings(max_examples=cases(600), deadline=None)
 @given(tables(), CONDITION | NUMBER)
 @np.errstate(all="ignore")
 def test_evaluate_is_what_python_says_row_by_row(table, term):
@@ -149,7 +150,7 @@ def test_evaluate_is_what_python_says_row_by_row(table, term):
     assert [type(item) is bool for item in found] == [type(item) is bool for item in wanted]
 
 
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=cases(400), deadline=None)
 @given(
     tables(), st.sampled_from(list(COMPARISONS)), st.one_of(st.tuples(k, k) for k in (NUMBER, WORD, TRUTH))
 )

@@ -15,6 +15,7 @@ import pyarrow as pa
 import pytest
 from hypothesis import assume, given, note, settings
 from hypothesis import strategies as st
+from tests.chance import cases
 from tests.conformance import strategies
 from tests.conformance.engines import through_tasks
 from tests.conformance.strategies import KINDS, SEMANTICS, WINDOWS, Case
@@ -99,7 +100,7 @@ def check(case: Case, run: Callable[[Case], Rows]) -> None:
 @pytest.mark.parametrize("negation", [False, True], ids=["positive", "negation"])
 @pytest.mark.parametrize("adjacent", [False, True], ids=["linear", "adjacent"])
 @given(data=st.data())
-@settings(max_examples=EXAMPLES)
+@settings(max_examples=cases(EXAMPLES))
 def test_semantics(
     run: Callable[[Case], Rows], semantics: str, negation: bool, adjacent: bool, data: st.DataObject
 ) -> None:
@@ -108,7 +109,7 @@ def test_semantics(
 
 @pytest.mark.parametrize("semantics", SEMANTICS)
 @given(data=st.data())
-@settings(max_examples=EXAMPLES)
+@settings(max_examples=cases(EXAMPLES))
 def test_words(semantics: str, data: st.DataObject) -> None:
     check(data.draw(strategies.case(semantics=semantics, adjacent=False)), by_words)
 
@@ -116,7 +117,7 @@ def test_words(semantics: str, data: st.DataObject) -> None:
 @pytest.mark.parametrize("run", ENGINES, ids=lambda run: run.__name__)
 @pytest.mark.parametrize("window", WINDOWS)
 @given(data=st.data())
-@settings(max_examples=EXAMPLES)
+@settings(max_examples=cases(EXAMPLES))
 def test_windows(run: Callable[[Case], Rows], window: str, data: st.DataObject) -> None:
     check(data.draw(strategies.case(kinds=(window,))), run)
 
@@ -124,7 +125,7 @@ def test_windows(run: Callable[[Case], Rows], window: str, data: st.DataObject) 
 @pytest.mark.parametrize("run", ENGINES, ids=lambda run: run.__name__)
 @pytest.mark.parametrize("feature", ["conjunction", "keys", "tiebreak"])
 @given(data=st.data())
-@settings(max_examples=EXAMPLES)
+@settings(max_examples=cases(EXAMPLES))
 def test_features(run: Callable[[Case], Rows], feature: str, data: st.DataObject) -> None:
     check(data.draw(strategies.case(**{feature: True})), run)
 
@@ -132,6 +133,6 @@ def test_features(run: Callable[[Case], Rows], feature: str, data: st.DataObject
 @pytest.mark.parametrize("run", ENGINES, ids=lambda run: run.__name__)
 @pytest.mark.parametrize("numbers", ["double", "exact"])
 @given(data=st.data())
-@settings(max_examples=EXAMPLES)
+@settings(max_examples=cases(EXAMPLES))
 def test_numbers(run: Callable[[Case], Rows], numbers: str, data: st.DataObject) -> None:
     check(data.draw(strategies.case(numbers=numbers)), run)

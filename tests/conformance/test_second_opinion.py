@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 from hypothesis import assume, given, note, settings
 from hypothesis import strategies as st
+from tests.chance import cases
 from tests.conformance import second_opinion
 from tests.conformance.strategies import Case, case
 
@@ -70,6 +71,6 @@ KINDS: dict[str, dict[str, Any]] = {
 
 @pytest.mark.parametrize("kind", KINDS)
 @given(data=st.data())
-@settings(max_examples=25)
+@settings(max_examples=cases(25))
 def test_agree(kind: str, data: st.DataObject) -> None:
     check(data.draw(case(**KINDS[kind])))

@@ -9,6 +9,7 @@ from xml.etree import ElementTree
 
 import pytest
 from hypothesis import given, settings
+from tests.chance import cases
 from tests.conformance.strategies import Case, case
 
 from sparkleene.draw.automaton import to_dot, to_svg
@@ -148,7 +149,7 @@ def crossed(automaton: Automaton) -> bool:
     )
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=cases(150), deadline=None)
 @given(case(max_rows=0))
 def test_every_query_has_its_picture(drawn: Case) -> None:
     """Pictures are well-formed, the same each time, show every label, and no two arrows lie on each other."""

@@ -16,6 +16,7 @@ import pyarrow.compute
 import pytest
 from hypothesis import assume, given, note, settings
 from hypothesis import strategies as st
+from tests.chance import cases
 from tests.conformance.strategies import KINDS, WINDOWS, Case, case
 
 import sparkleene as sk
@@ -78,7 +79,7 @@ def check(drawn: Case, changed: Rows, tolerance: float = 1e-12) -> None:
 
 
 @given(drawn=case(kinds=BY_TIME), order=st.randoms(use_true_random=False))
-@settings(max_examples=EXAMPLES)
+@settings(max_examples=cases(EXAMPLES))
 def test_order_of_rows(drawn: Case, order: random.Random) -> None:
     shuffled = list(drawn.rows)
     order.shuffle(shuffled)
@@ -86,7 +87,7 @@ def test_order_of_rows(drawn: Case, order: random.Random) -> None:
 
 
 @given(drawn=case(kinds=("events",), max_rows=9), order=st.randoms(use_true_random=False))
-@settings(max_examples=EXAMPLES)
+@settings(max_examples=cases(EXAMPLES))
 def test_order_of_rows_that_are_counted(drawn: Case, order: random.Random) -> None:
     apart = tuple({**row, "time": 10 * i + row["time"]} for i, row in enumerate(drawn.rows))
     drawn = replace(drawn, rows=apart)
@@ -97,7 +98,7 @@ def test_order_of_rows_that_are_counted(drawn: Case, order: random.Random) -> No
 
 
 @given(drawn=case(), cuts=st.lists(st.integers(0, 12)), dictionary=st.booleans())
-@settings(max_examples=EXAMPLES)
+@settings(max_examples=cases(EXAMPLES))
 def test_layout_of_columns(drawn: Case, cuts: list[int], dictionary: bool) -> None:
     whole = table(drawn.rows)
     edges = sorted({0, len(drawn.rows), *(cut for cut in cuts if cut <= len(drawn.rows))})
@@ -116,13 +117,13 @@ def test_layout_of_columns(drawn: Case, cuts: list[int], dictionary: bool) -> No
 
 @pytest.mark.parametrize("threads", [1, 2, 5])
 @given(drawn=case())
-@settings(max_examples=EXAMPLES // 2)
+@settings(max_examples=cases(EXAMPLES // 2))
 def test_threads(threads: int, drawn: Case) -> None:
     check(drawn, run(drawn, threads=threads))
 
 
 @given(data=st.data())
-@settings(max_examples=EXAMPLES)
+@settings(max_examples=cases(EXAMPLES))
 def test_a_row_of_another_type(data: st.DataObject) -> None:
     semantics = data.draw(st.sampled_from(["skip-till-any-match", "skip-till-next-match"]))
     drawn = data.draw(case(semantics=semantics, kinds=BY_TIME))
@@ -154,21 +155,21 @@ def back(rows: Rows, by: int) -> Rows:
 
 
 @given(drawn=case(kinds=BY_TIME), by=st.integers(-(10**6), 10**6) | st.sampled_from([-(2**62), 2**62]))
-@settings(max_examples=EXAMPLES)
+@settings(max_examples=cases(EXAMPLES))
 def test_offset_moves_with_the_times(drawn: Case, by: int) -> None:
     later = replace(moved(drawn, by), offset=drawn.offset + by)
     check(drawn, back(run(later), by))
 
 
 @given(drawn=case(kinds=("tumbling", "sliding", "hopping")), slides=st.integers(-1000, 1000))
-@settings(max_examples=EXAMPLES)
+@settings(max_examples=cases(EXAMPLES))
 def test_times_move_by_slides(drawn: Case, slides: int) -> None:
     by = slides * int(drawn.text.split()[-1])
     check(drawn, back(run(moved(drawn, by)), by))
 
 
 @given(drawn=case(kinds=BY_TIME))
-@settings(max_examples=EXAMPLES)
+@settings(max_examples=cases(EXAMPLES))
 def test_integers_and_doubles_as_times(drawn: Case) -> None:
     data = table(drawn.rows)
     data = data.set_column(0, "time", data["time"].cast(pa.float64()))
@@ -240,7 +241,7 @@ PATHS: list[Callable[[], Any]] = [
 
 @pytest.mark.parametrize("path", PATHS, ids=lambda path: path.__name__)
 @given(data=st.data())
-@settings(max_examples=EXAMPLES // 2)
+@settings(max_examples=cases(EXAMPLES // 2))
 def test_paths(path: Callable[[], Any], data: st.DataObject) -> None:
     """Without adjacent predicates there are several ways to the same numbers."""
     drawn = data.draw(case(adjacent=False, numbers="double"))
@@ -250,7 +251,7 @@ def test_paths(path: Callable[[], Any], data: st.DataObject) -> None:
 
 
 @given(drawn=case(adjacent=False, kinds=("events",)))
-@settings(max_examples=EXAMPLES)
+@settings(max_examples=cases(EXAMPLES))
 def test_windows_of_events_part_ticks(drawn: Case) -> None:
     """Such windows begin and end in the midst of ticks, and so would the panes that they are made of."""
     with composed():
@@ -259,7 +260,7 @@ def test_windows_of_events_part_ticks(drawn: Case) -> None:
 
 
 @given(drawn=case(adjacent=True, numbers="double"))
-@settings(max_examples=EXAMPLES)
+@settings(max_examples=cases(EXAMPLES))
 def test_wide_numbers_with_predicates(drawn: Case) -> None:
     with wide():
         changed = run(drawn)
@@ -277,7 +278,7 @@ def exact_as_doubles(rows: Rows, query: sk.Query) -> Rows:
 
 
 @given(drawn=case(numbers="double"))
-@settings(max_examples=EXAMPLES)
+@settings(max_examples=cases(EXAMPLES))
 def test_exact_and_double(drawn: Case) -> None:
     exact = replace(drawn, numbers="exact")
     check(drawn, exact_as_doubles(run(exact), query(exact)))

@@ -6,6 +6,7 @@ import pyarrow as pa
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.chance import cases
 from tests.conformance import strategies
 from tests.conformance.test_random import compiled, table
 
@@ -18,7 +19,7 @@ from sparkleene.errors import Place
 @pytest.mark.parametrize("masks", [True, False])
 @pytest.mark.parametrize("ready", [True, False])
 @given(data=st.data())
-@settings(max_examples=120)
+@settings(max_examples=cases(120))
 def test_lowered_plans(data: st.DataObject, ready: bool, masks: bool) -> None:
     case = data.draw(strategies.case())
     query = compiled(case)

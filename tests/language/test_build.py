@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.chance import cases
 from tests.language.test_fuzz import patterns, queries
 
 from sparkleene.errors import QueryError
@@ -59,7 +60,7 @@ def words(**only: Any) -> str:
     return line.split(" ", 1)[1]
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=cases(200), deadline=None)
 @given(patterns, st.data())
 def test_patterns_are_what_the_parser_makes(tree: ast.Pattern, data: st.DataObject) -> None:
     built = part(rebuilt(tree, data))
@@ -67,7 +68,7 @@ def test_patterns_are_what_the_parser_makes(tree: ast.Pattern, data: st.DataObje
     assert repr(pattern(built).tree.pattern) == repr(tree)
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=cases(200), deadline=None)
 @given(queries(), st.data())
 def test_queries_are_what_the_parser_makes(query: ast.Query, data: st.DataObject) -> None:
     built = pattern(rebuilt(query.pattern, data))

@@ -8,6 +8,7 @@ from typing import Any
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.chance import cases
 
 from sparkleene.errors import QueryError
 from sparkleene.language import ast, parse, parse_expression, to_text
@@ -163,7 +164,7 @@ def refuse_politely(text: str) -> None:
             assert "error[" in error.render() and error.render(color=True)
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=cases(300), deadline=None)
 @given(queries())
 def test_printed_tree_is_read_back(query: ast.Query) -> None:
     """Printing and parsing gives the same tree; repr tells 1 from 1.0 and TRUE."""
@@ -172,14 +173,14 @@ def test_printed_tree_is_read_back(query: ast.Query) -> None:
     assert to_text(again) == to_text(query)
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=cases(200), deadline=None)
 @given(st.text(max_size=60) | st.lists(st.sampled_from(TOKENS), max_size=25).map(" ".join))
 def test_random_text(text: str) -> None:
     """Random characters and random tokens raise nothing but QueryError."""
     refuse_politely(text)
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=cases(300), deadline=None)
 @given(st.sampled_from(VALID), st.data())
 def test_mutated_queries(text: str, data: st.DataObject) -> None:
     """Valid queries with pieces deleted, inserted or swapped raise nothing but QueryError."""

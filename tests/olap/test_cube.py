@@ -13,6 +13,7 @@ import pyarrow as pa
 import pytest
 from hypothesis import assume, event, given, note, settings
 from hypothesis import strategies as st
+from tests.chance import cases
 from tests.conformance import strategies
 from tests.conformance.strategies import KINDS, Case
 from tests.conformance.test_random import same, table
@@ -144,14 +145,14 @@ def check(queries: dict[str, sk.Query], case: Case) -> None:
 @pytest.mark.parametrize("numbers", ["double", "exact"])
 @pytest.mark.parametrize("semantics", strategies.SEMANTICS)
 @given(data=st.data())
-@settings(max_examples=20)
+@settings(max_examples=cases(20))
 def test_a_cube_gives_what_each_query_gives(semantics: str, numbers: str, data: st.DataObject) -> None:
     check(*data.draw(cubes(semantics=semantics, numbers=numbers)))
 
 
 @pytest.mark.parametrize("kind", ["keys", "trigger", "events", "sliding"])
 @given(data=st.data())
-@settings(max_examples=12)
+@settings(max_examples=cases(12))
 def test_keys_and_windows(kind: str, data: st.DataObject) -> None:
     kinds = {"keys": True} if kind == "keys" else {"kinds": (kind,)}
     check(*data.draw(cubes(**kinds)))
@@ -200,7 +201,7 @@ def sums(draw: st.DrawFn, semantics: str) -> tuple[dict[str, sk.Query], Case]:
 
 @pytest.mark.parametrize("semantics", strategies.SEMANTICS)
 @given(data=st.data())
-@settings(max_examples=40)
+@settings(max_examples=cases(40))
 def test_sums(semantics: str, data: st.DataObject) -> None:
     check(*data.draw(sums(semantics)))
 
@@ -451,7 +452,7 @@ def graphs(draw: st.DrawFn) -> dict[tuple[int, int], int]:
 
 
 @given(graphs())
-@settings(max_examples=300)
+@settings(max_examples=cases(300))
 def test_no_arborescence_is_cheaper(edges: dict[tuple[int, int], int]) -> None:
     found = arborescence(edges, 0)
     nodes = sorted({b for _, b in edges})

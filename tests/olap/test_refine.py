@@ -13,6 +13,7 @@ import pyarrow as pa
 import pytest
 from hypothesis import assume, given, note, settings
 from hypothesis import strategies as st
+from tests.chance import cases
 from tests.conformance import strategies
 from tests.conformance.strategies import KINDS, Case
 from tests.conformance.test_random import same, table
@@ -111,7 +112,7 @@ TREE = Hierarchy({"A": "E", "B": "E", "C": "F", "E": "F", "D": "G"})
 
 @pytest.mark.parametrize("up", [True, False], ids=["up", "down"])
 @given(data=st.data())
-@settings(max_examples=150)
+@settings(max_examples=cases(150))
 def test_only_the_type_is_another(up: bool, data: st.DataObject) -> None:
     """Compare with the same bound query in which the labels have other types."""
     case = data.draw(strategies.case(max_rows=9))

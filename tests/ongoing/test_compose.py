@@ -15,6 +15,7 @@ import pyarrow.compute as pc
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.chance import cases
 from tests.conformance import strategies
 from tests.conformance.strategies import SEMANTICS
 from tests.conformance.test_random import compiled as query_of
@@ -99,7 +100,7 @@ def test_parts_in_time(semantics: str, negation: bool) -> None:
     seen: Counter[str] = Counter()
 
     @given(data=st.data())
-    @settings(max_examples=EXAMPLES)
+    @settings(max_examples=cases(EXAMPLES))
     def check(data: st.DataObject) -> None:
         case = data.draw(
             strategies.case(
@@ -126,7 +127,7 @@ def test_features(kind: str) -> None:
     seen: Counter[str] = Counter()
 
     @given(data=st.data())
-    @settings(max_examples=EXAMPLES)
+    @settings(max_examples=cases(EXAMPLES))
     def check(data: st.DataObject) -> None:
         case = data.draw(
             strategies.case(adjacent=False, kinds=TIMED, numbers="double", **{kind: True})  # type: ignore[arg-type]
@@ -151,7 +152,7 @@ def test_parts_of_two_stretches_or_of_any_rows() -> None:
     seen: Counter[str] = Counter()
 
     @given(data=st.data())
-    @settings(max_examples=150)
+    @settings(max_examples=cases(150))
     def check(data: st.DataObject) -> None:
         case = data.draw(strategies.case(adjacent=False, kinds=TIMED, numbers="double", keys=False))
         q, table = query_of(case), longer(case)

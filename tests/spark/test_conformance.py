@@ -1,6 +1,6 @@
 """The conformance tests on Spark: random queries and all cases of the papers, as the other engines run them.
 
-Every case is a job or two, so there are fewer random ones here; `make soak` runs as many as in-process.
+Every case is a job or two, so there are fewer random ones here; `make soak` runs 20 times as many.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from tests.chance import cases
 from tests.conformance import strategies, test_papers, test_random
 from tests.conformance.engines import on_spark
 from tests.conformance.paper_cases import CASES, PaperCase
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
 pytestmark = pytest.mark.spark
 
 FEW = settings(
-    max_examples=6, suppress_health_check=[HealthCheck.too_slow, HealthCheck.function_scoped_fixture]
+    max_examples=cases(6), suppress_health_check=[HealthCheck.too_slow, HealthCheck.function_scoped_fixture]
 )
 KINDS: list[dict[str, Any]] = [
     {"semantics": semantics, "negation": negation, "adjacent": adjacent}
@@ -49,14 +50,6 @@ def check(spark: SparkSession, case: Case) -> None:
 @given(data=st.data())
 @FEW
 def test_random_queries(spark: SparkSession, kind: dict[str, Any], data: st.DataObject) -> None:
-    check(spark, data.draw(strategies.case(**kind)))
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("kind", KINDS, ids=str)
-@given(data=st.data())
-@settings(FEW, max_examples=test_random.EXAMPLES)
-def test_many_random_queries(spark: SparkSession, kind: dict[str, Any], data: st.DataObject) -> None:
     check(spark, data.draw(strategies.case(**kind)))
 
 

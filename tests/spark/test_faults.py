@@ -21,6 +21,7 @@ from urllib.parse import unquote, urlparse
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from tests.chance import chance
 
 import sparkleene as sk
 from sparkleene.spark import check_checkpoint
@@ -47,16 +48,16 @@ SCRIPT = Path(__file__).with_name("stream_script.py")
 
 def write_rows(folder: Path, files: int, seed: int) -> pa.Table:
     """Write a stream, a row in each second and none later than the watermark allows, and return it."""
-    chance = random.Random(seed)
+    drawn = random.Random(seed)
     start = datetime(2026, 1, 1, tzinfo=UTC)
-    times = [second * 1000 + chance.randrange(900) for second in range(files * PER_FILE)]
-    times.sort(key=lambda at: at + chance.uniform(0, 8000))
+    times = [second * 1000 + drawn.randrange(900) for second in range(files * PER_FILE)]
+    times.sort(key=lambda at: at + drawn.uniform(0, 8000))
     rows = [
         {
             "time": start + timedelta(milliseconds=at),
-            "type": chance.choice("AAB"),
-            "user": chance.choice("tuvwxyz"),
-            "x": chance.randrange(100),
+            "type": drawn.choice("AAB"),
+            "user": drawn.choice("tuvwxyz"),
+            "x": drawn.randrange(100),
         }
         for at in times
     ]
@@ -232,15 +233,15 @@ def driver(folder: Path, master: str = "local[2]", before: tuple[str, ...] = ())
 # ---- kills
 
 
-def killed(job: Job, logs: Path, chance: random.Random) -> str:
+def killed(job: Job, logs: Path, drawn: random.Random) -> str:
     """Start a job and kill its driver somewhere; tell where that was."""
     with driver(logs) as started:
-        before, more = job.files(), chance.randint(1, 30)
+        before, more = job.files(), drawn.randint(1, 30)
         started.ask(job)
         if started.wait(lambda: job.files() >= before + more):
             assert started.answers() == [None], started.answers()
             return "ended"
-        time.sleep(chance.uniform(0, 0.3))
+        time.sleep(drawn.uniform(0, 0.3))
         started.kill()
     begun, ended = job.batches()
     if begun < 0:  # Spark refuses a checkpoint without a batch, unless it is empty
@@ -251,11 +252,11 @@ def killed(job: Job, logs: Path, chance: random.Random) -> str:
     return "in a batch" if begun > ended else "between batches"
 
 
-def survive(job: Job, kills: int, chance: random.Random) -> list[str]:
+def survive(job: Job, kills: int, drawn: random.Random) -> list[str]:
     """Kill the driver of a job some times, let it end, and return where the kills were."""
     found: list[str] = []
     while len(found) < kills:
-        found.append(killed(job, job.folder / "logs", chance))
+        found.append(killed(job, job.folder / "logs", drawn))
         if found[-1] == "ended":
             return found[:-1]
     with driver(job.folder / "logs") as started:
@@ -293,16 +294,14 @@ def test_windows_wait_for_rows_after_a_stop_between_batches(tmp_path: Path) -> N
 
 
 def test_killed_drivers(tmp_path: Path) -> None:
-    seed = random.randrange(1 << 32)
-    print(f"seed {seed}")
-    chance = random.Random(seed)
-    table = write_rows(tmp_path / "rows", 3, seed)
+    drawn = chance("test_killed_drivers")
+    table = write_rows(tmp_path / "rows", 3, drawn.randrange(1 << 32))
     job = Job(tmp_path / "job", tmp_path / "rows", QUERIES["spread"])
     found = []
     while "in a batch" not in found:  # else it was not tried
         shutil.rmtree(job.folder, ignore_errors=True)
         (job.rows / "later.parquet").unlink(missing_ok=True)
-        found = survive(job, 2, chance)
+        found = survive(job, 2, drawn)
     assert written(job.sink) == batch(job.query, table)
 
 
@@ -310,10 +309,8 @@ def test_killed_drivers(tmp_path: Path) -> None:
 @pytest.mark.parametrize("at_once", [1, 3])
 @pytest.mark.parametrize("name", QUERIES)
 def test_many_killed_drivers(tmp_path: Path, name: str, at_once: int) -> None:
-    seed = random.randrange(1 << 32)
-    print(f"seed {seed}")
-    chance = random.Random(seed)
-    table = write_rows(tmp_path / "rows", 8 * at_once, seed)
+    drawn = chance(f"test_many_killed_drivers {name} {at_once}")
+    table = write_rows(tmp_path / "rows", 8 * at_once, drawn.randrange(1 << 32))
     query = QUERIES[name]
     clean = Job(tmp_path / "clean", tmp_path / "rows", query)
     with driver(tmp_path / "logs") as started:
@@ -323,7 +320,7 @@ def test_many_killed_drivers(tmp_path: Path, name: str, at_once: int) -> None:
     found: list[str] = []
     for number in range(100):
         job = Job(tmp_path / f"job-{number}", tmp_path / "rows", query, at_once=at_once)
-        found += survive(job, 8, chance)
+        found += survive(job, 8, drawn)
         assert written(job.sink) == expected, (number, found)
         if len(found) >= 8 and found.count("in a batch") >= 3:
             break

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from pyspark.errors import SparkRuntimeException
 from pyspark.sql import functions as F
 from pyspark.sql import types as T
+from tests.chance import cases
 
 from sparkleene.columns.expressions import evaluate
 from sparkleene.columns.labels import label_masks
@@ -237,7 +238,7 @@ UNSURE = {"terms": 0, "none": 0}
 BATCH = st.lists(st.one_of(TRUTH, TRUTH, TRUTH, NUMBER), min_size=50, max_size=50)
 
 
-@settings(max_examples=8, phases=[Phase.generate], suppress_health_check=list(HealthCheck))
+@settings(max_examples=cases(8), phases=[Phase.generate], suppress_health_check=list(HealthCheck))
 @given(BATCH, st.booleans(), st.sampled_from(ZONES))
 def test_terms_mean_what_the_engine_means(spark, frame, terms, ansi, zone):
     wanted, columns = [], []
@@ -539,7 +540,7 @@ def test_nothing_to_push(stored, query, name):
     assert superset(query, stored.schema, name) is None
 
 
-@settings(max_examples=4, phases=[Phase.generate], suppress_health_check=list(HealthCheck))
+@settings(max_examples=cases(4), phases=[Phase.generate], suppress_health_check=list(HealthCheck))
 @given(st.lists(st.lists(TRUTH, max_size=2), min_size=30, max_size=30), st.booleans())
 def test_filters_keep_all_that_has_a_label(spark, frame, predicates, ansi):
     queries, flags = [], []

@@ -12,6 +12,7 @@ import pytest
 from hypothesis import HealthCheck, assume, given, note, settings
 from hypothesis import strategies as st
 from pyspark.errors import PySparkException
+from tests.chance import SOAK, cases
 from tests.conformance.strategies import SEMANTICS, Case
 from tests.conformance.test_random import same, table
 from tests.spark.test_batch import TABLE, plain
@@ -130,7 +131,7 @@ PANES = ("WITHIN 4 SLIDE 2", "WITHIN 6 SLIDE 3", "WITHIN 12 SLIDE 4")
 
 
 @given(data=st.data())
-@settings(max_examples=40)
+@settings(max_examples=cases(40))
 def test_windows_share_panes_in_tasks(data: st.DataObject) -> None:
     limits = data.draw(st.lists(st.integers(0, 2), min_size=3, max_size=3))
     texts = {
@@ -187,7 +188,7 @@ def check_tasks(way: str, numbers: str, texts: dict[str, str], case: Case) -> No
 
 WAYS = [(way, numbers) for way in ("shuffle", "combine", "sort") for numbers in ("double", "exact")]
 FEW = settings(
-    max_examples=10, suppress_health_check=[HealthCheck.too_slow, HealthCheck.function_scoped_fixture]
+    max_examples=cases(10), suppress_health_check=[HealthCheck.too_slow, HealthCheck.function_scoped_fixture]
 )
 
 
@@ -202,15 +203,6 @@ def tasks_add_up(monkeypatch: pytest.MonkeyPatch) -> None:
 @given(given=mixed(2) | mixed(2) | mixed(10))
 @FEW
 def test_tasks(way: str, numbers: str, given: tuple[dict[str, str], Case]) -> None:
-    check_tasks(way, numbers, *given)
-
-
-@pytest.mark.slow
-@pytest.mark.usefixtures("tasks_add_up")
-@pytest.mark.parametrize(("way", "numbers"), WAYS)
-@given(given=mixed(2) | mixed(10))
-@settings(FEW, max_examples=200)
-def test_tasks_many_times(way: str, numbers: str, given: tuple[dict[str, str], Case]) -> None:
     check_tasks(way, numbers, *given)
 
 
@@ -230,18 +222,9 @@ def check_spark(spark: SparkSession, numbers: str, texts: dict[str, str], case: 
 
 @pytest.mark.spark
 @pytest.mark.parametrize("numbers", ["double", "exact"])
-@given(given=mixed(3))
-@settings(FEW, max_examples=4)
+@given(given=mixed(3) | mixed(10) if SOAK else mixed(3))
+@settings(FEW, max_examples=cases(4))
 def test_random(spark: SparkSession, numbers: str, given: tuple[dict[str, str], Case]) -> None:
-    check_spark(spark, numbers, *given)
-
-
-@pytest.mark.slow
-@pytest.mark.spark
-@pytest.mark.parametrize("numbers", ["double", "exact"])
-@given(given=mixed(3) | mixed(10))
-@settings(FEW, max_examples=60)
-def test_random_many_times(spark: SparkSession, numbers: str, given: tuple[dict[str, str], Case]) -> None:
     check_spark(spark, numbers, *given)
 
 

@@ -8,6 +8,7 @@ import numpy as np
 import pyarrow as pa
 from hypothesis import given, note, settings
 from hypothesis import strategies as st
+from tests.chance import cases
 
 from sparkleene.workload import Workload, workload
 
@@ -62,7 +63,7 @@ def forced(texts: dict[str, str], choice: bytes | None, **options: Any) -> Workl
     choice=st.binary(min_size=1, max_size=7),
     numbers=st.sampled_from(["double", "exact"]),
 )
-@settings(max_examples=150)
+@settings(max_examples=cases(150))
 def test_every_sequence_of_decisions(
     texts: dict[str, str], table: pa.Table, choice: bytes, numbers: str
 ) -> None:
@@ -76,7 +77,7 @@ def test_every_sequence_of_decisions(
 
 
 @given(table=streams(), choice=st.binary(min_size=1, max_size=5))
-@settings(max_examples=60)
+@settings(max_examples=cases(60))
 def test_decisions_in_windows_and_sub_streams(table: pa.Table, choice: bytes) -> None:
     table = table.append_column("u", pa.array([i % 2 for i in range(table.num_rows)]))
     texts = {

@@ -12,6 +12,7 @@ import pyarrow as pa
 import pytest
 from hypothesis import assume, given, note, settings
 from hypothesis import strategies as st
+from tests.chance import cases
 from tests.conformance import strategies
 from tests.conformance.strategies import SEMANTICS, Case
 from tests.conformance.test_random import same, table
@@ -56,7 +57,7 @@ def options_of(case: Case, **more: Any) -> dict[str, Any]:
 @pytest.mark.parametrize("numbers", ["double", "exact"])
 @pytest.mark.parametrize("semantics", SEMANTICS)
 @given(data=st.data())
-@settings(max_examples=60)
+@settings(max_examples=cases(60))
 def test_shared_and_alone_and_by_definition(semantics: str, numbers: str, data: st.DataObject) -> None:
     texts, case = data.draw(workloads(semantics))
     note(f"{texts}\n{case.rows}")
@@ -86,7 +87,7 @@ def test_shared_and_alone_and_by_definition(semantics: str, numbers: str, data: 
 
 @pytest.mark.parametrize("semantics", SEMANTICS)
 @given(data=st.data())
-@settings(max_examples=10)
+@settings(max_examples=cases(10))
 def test_many_queries(semantics: str, data: st.DataObject) -> None:
     texts, case = data.draw(workloads(semantics, 30))
     note(f"{texts}\n{case.rows}")
@@ -111,7 +112,7 @@ WINDOWS = (
 
 @pytest.mark.parametrize("semantics", SEMANTICS)
 @given(data=st.data())
-@settings(max_examples=40)
+@settings(max_examples=cases(40))
 def test_windows_share_panes(semantics: str, data: st.DataObject) -> None:
     patterns = data.draw(
         st.lists(st.sampled_from(["SEQ(A+, B)", "SEQ(A, NOT C, B)", "(A OR B)+"]), min_size=2)
