@@ -1,4 +1,4 @@
-"""Errors a person can act on: a structured Diagnostic and the one renderer of it."""
+"""Errors a person can act on: a structured Diagnostic, the Place it points into, and the one renderer."""
 
 from __future__ import annotations
 
@@ -67,8 +67,7 @@ class SparkleeneError(Exception):
         """
         lines = []
         for one in self.diagnostics:
-            before = self.source[: one.start or 0]
-            row, column = before.count("\n") + 1, len(before) - before.rfind("\n")
+            row, column = _row_and_column(self.source, one.start or 0)
             lines.append(f"{self.filename}:{row}:{column}: error[{one.code}]: {one.message}")
         return "\n".join(lines)
 
@@ -101,7 +100,7 @@ class Place:
         notes: Iterable[str] = (),
     ) -> DataError:
         """Return an error in the data, with a caret where a place in the text is known."""
-        return DataError(_diagnostic(code, message, span, help, notes), self.source, self.filename)
+        return DataError(diagnostic_at(code, message, span, help, notes), self.source, self.filename)
 
     def mistake(
         self,
@@ -112,10 +111,11 @@ class Place:
         notes: Iterable[str] = (),
     ) -> QueryError:
         """Return an error in the query or in an argument beside it."""
-        return QueryError(_diagnostic(code, message, span, help, notes), self.source, self.filename)
+        return QueryError(diagnostic_at(code, message, span, help, notes), self.source, self.filename)
 
 
-def _diagnostic(code: str, message: str, span: Span, help: str | None, notes: Iterable[str]) -> Diagnostic:
+def diagnostic_at(code: str, message: str, span: Span, help: str | None, notes: Iterable[str]) -> Diagnostic:
+    """Return a diagnostic at a place in the text, or of no place for NOWHERE."""
     start, end = (None, None) if span == NOWHERE else (span.start, span.end)
     return Diagnostic(code, message, start, end, tuple(notes), help)
 
@@ -145,9 +145,15 @@ _VALUE = re.compile(r"[+-]?\d+([.]\d*)?([eE][+-]?\d+)?$|\d{4}-\d\d-\d\d")
 """A number, or what begins with a date."""
 
 
-def first_line(error: Exception) -> str:
+def first_line(error: BaseException) -> str:
     """Return what an error of another library says, in one line."""
     return (str(error).strip() or type(error).__name__).splitlines()[0]
+
+
+def _row_and_column(source: str, offset: int) -> tuple[int, int]:
+    """Return where an offset into a text is, both counted from 1."""
+    before = source[:offset]
+    return before.count("\n") + 1, len(before) - before.rfind("\n")
 
 
 def render(diagnostic: Diagnostic, source: str, filename: str, color: bool = False) -> str:
@@ -157,20 +163,18 @@ def render(diagnostic: Diagnostic, source: str, filename: str, color: bool = Fal
     gutter = ""
     if diagnostic.start is not None:
         start = min(diagnostic.start, len(source))
-        before = source[:start]
-        row = before.count("\n") + 1
-        column = start - (before.rfind("\n") + 1)
+        row, column = _row_and_column(source, start)
         text = source.split("\n")[row - 1].replace("\t", " ").rstrip("\r")
         end = start if diagnostic.end is None else diagnostic.end
-        width = max(1, min(end - start, len(text) - column))
-        place = column
+        place = column - 1
+        width = max(1, min(end - start, len(text) - place))
         if len(text) > WIDEST:  # of a very long line, the part around the place
-            cut = max(0, min(column - WIDEST // 3, len(text) - WIDEST))
-            text, place = text[cut : cut + WIDEST], column - cut
+            cut = max(0, min(place - WIDEST // 3, len(text) - WIDEST))
+            text, place = text[cut : cut + WIDEST], place - cut
             width = min(width, max(1, WIDEST - place))
         gutter = " " * len(str(row))
         lines += [
-            f"{blue}{gutter}-->{reset} {filename}:{row}:{column + 1}",
+            f"{blue}{gutter}-->{reset} {filename}:{row}:{column}",
             f"{blue}{gutter} |{reset}",
             f"{blue}{row} |{reset} {text}",
             f"{blue}{gutter} |{reset} {' ' * place}{red}{'^' * width}{reset}",

@@ -79,16 +79,14 @@ class PreparedQuery:
         return self._plans.get(columns, lambda: self._make_plan(columns))
 
     def _make_plan(self, columns: Columns) -> Plan:
-        text, filename = self.place.source, self.place.filename
         bound = bind(
             self.tree,
             columns=columns,
             types=self._types,
             any_type=self.options.type is None and self._types is None,
-            source=text,
-            filename=filename,
+            place=self.place,
         )
-        return plan(bound, text, filename)
+        return plan(bound, self.place)
 
     def columns(self, plan: Plan) -> list[str]:
         """Return the columns of the data that a plan of the query reads."""

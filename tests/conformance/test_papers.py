@@ -16,6 +16,7 @@ from tests.conformance.engines import through_tasks
 from tests.conformance.paper_cases import CASES, PaperCase
 
 import sparkleene as sk
+from sparkleene.errors import Place
 from sparkleene.language import parse
 from sparkleene.language.bind import bind
 from sparkleene.reference import evaluate
@@ -55,7 +56,7 @@ def reference(case: PaperCase) -> Rows:
 
     if "offset" in options:
         options["offset"] *= scale
-    bound = bind(parse(case.query), columns=list(case.events[0]), source=case.query)
+    bound = bind(parse(case.query), columns=list(case.events[0]), place=Place(case.query))
     rows = evaluate(bound, [{**row, time: inward(row[time])} for row in case.events], **options)
     return [
         {name: outward(value) if name in WINDOW else value for name, value in row.items()} for row in rows

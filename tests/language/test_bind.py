@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sparkleene.errors import DataError, QueryError, SparkleeneError
+from sparkleene.errors import DataError, Place, QueryError, SparkleeneError
 from sparkleene.language import ast, parse, parse_expression
 from sparkleene.language.ast import And, Atom, Item, Not, Or, Pattern, Query, Repeat, Seq
 from sparkleene.language.bind import bind
@@ -23,7 +23,7 @@ FIXTURES = Path(__file__).parent / "fixtures" / "bad_binding"
 
 def bound(pattern: str, rest: str = "", returns: str = "COUNT(*)", **options) -> Bound:
     text = f"RETURN {returns} PATTERN {pattern} {rest}"
-    return bind(parse(text), source=text, **options)
+    return bind(parse(text), place=Place(text), **options)
 
 
 def codes(pattern: str, rest: str = "", returns: str = "COUNT(*)", **options) -> list[str]:
@@ -443,7 +443,7 @@ def test_messages(path: Path) -> None:
     text = path.read_text()
     query = parse(text, path.name)
     with pytest.raises(SparkleeneError) as caught:
-        bind(query, source=text, filename=path.name, **options(text))
+        bind(query, place=Place(text, path.name), **options(text))
     golden = path.with_suffix(".txt")
     if os.environ.get("UPDATE_GOLDEN"):
         golden.write_text(caught.value.render() + "\n")

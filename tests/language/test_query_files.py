@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from sparkleene.errors import QueryError
+from sparkleene.errors import Place, QueryError
 from sparkleene.language import parse
 from sparkleene.language.parser import MAX_TEXT
-from sparkleene.language.query_files import Source, name_queries, split_queries
+from sparkleene.language.query_files import name_queries, split_queries
 
 A, B = "RETURN COUNT(*) PATTERN A+", "RETURN COUNT(*) PATTERN B+"
 
@@ -28,12 +28,12 @@ A, B = "RETURN COUNT(*) PATTERN A+", "RETURN COUNT(*) PATTERN B+"
 def test_texts(text: str, names: list[str] | None) -> None:
     found = split_queries(text)
     if names is None:
-        assert found == [Source(text, "query")]  # one, with a mistake that the parser points at
+        assert found == [Place(text, "query")]  # one, with a mistake that the parser points at
         return
     assert [*name_queries(found)] == names
     for source in found:
-        start = parse(source.text).pattern.span.start
-        assert place(source.text, start) == place(text, text.index(source.text[start : start + 2]))
+        start = parse(source.source).pattern.span.start
+        assert place(source.source, start) == place(text, text.index(source.source[start : start + 2]))
 
 
 def place(text: str, at: int) -> tuple[int, int]:
@@ -45,15 +45,15 @@ def place(text: str, at: int) -> tuple[int, int]:
     "text", ["", " -- nothing\n", ";", f"{A};;", f"-- a\n{A}", f"a: {A};\n-- b:", "x" * (MAX_TEXT + 1)]
 )
 def test_one_query_stays_as_it_is(text: str) -> None:
-    assert split_queries(text, "a.q") == [Source(text, "a.q")]
+    assert split_queries(text, "a.q") == [Place(text, "a.q")]
 
 
 def test_mistakes_between_queries_are_not_lost() -> None:
     first, second, third = split_queries(f"a: {A};\n§\nb: {B} /* open")
-    parse(first.text)
+    parse(first.source)
     for source, place in ((second, 2), (third, 3)):
         with pytest.raises(QueryError) as caught:
-            parse(source.text)
+            parse(source.source)
         assert f"query:{place}:" in caught.value.short()
 
 

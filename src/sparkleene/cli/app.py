@@ -43,8 +43,7 @@ from sparkleene.cli.results import (
 )
 from sparkleene.cli.spark_session import describe_jobs, require_pyspark, start_spark
 from sparkleene.columns.files import Files
-from sparkleene.errors import SparkleeneError
-from sparkleene.language.query_files import Source
+from sparkleene.errors import Place, SparkleeneError
 from sparkleene.workload import Workload
 
 
@@ -283,7 +282,7 @@ def check(
         raise typer.Exit(1)
 
 
-def _find_errors(compiler: Compiler, sources: Sequence[Source], empty: Any) -> list[SparkleeneError]:
+def _find_errors(compiler: Compiler, sources: Sequence[Place], empty: Any) -> list[SparkleeneError]:
     """Return what is wrong with queries and the columns they use: with each of them, or else with all together."""
     if len(sources) > 1 and (
         errors := [error for one in sources for error in _find_errors(compiler, [one], empty)]

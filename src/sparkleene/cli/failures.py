@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import NoReturn
 
-from sparkleene.errors import Diagnostic, QueryError, SparkleeneError
+from sparkleene.errors import Diagnostic, QueryError, SparkleeneError, first_line
 
 ERROR = 1
 """The exit code of errors; a command line that makes no sense gives 2, Ctrl-C 130."""
@@ -69,7 +69,7 @@ def report_failures() -> Iterator[None]:
         if error.filename is None:
             _silence_output()
         what = f"'{error.filename}': " if error.filename else ""
-        _end(f"error: {what}{error.strerror or _first_line(error)}")
+        _end(f"error: {what}{error.strerror or first_line(error)}")
     except MemoryError:
         _end("error: there is not enough memory", ERROR)
     except Exception as error:
@@ -106,16 +106,12 @@ def spark_message(error: BaseException) -> str:
     if start < 0:
         cause = getattr(error, "cause", None)
         lines = [line for line in text.strip().splitlines() if not line.startswith("\tat ")]
-        return f"error: Spark says: {_first_line(cause or error) if not lines else lines[0].strip()}"
+        return f"error: Spark says: {first_line(cause or error) if not lines else lines[0].strip()}"
     lines = text[start:].split("\n")
     # a message of ours: its first line, and lines that begin with a gutter
     more = [re.match(r"\s*\d* *(=|\||-->) ?", line) for line in lines]
     end = next((i for i, line in enumerate(more) if i and not line), len(lines))
     return re.sub(r"\s+SQLSTATE: \w+\s*$", "", "\n".join(lines[:end]))
-
-
-def _first_line(error: BaseException) -> str:
-    return (str(error).strip() or type(error).__name__).splitlines()[0]
 
 
 def _end(text: str, code: int = ERROR) -> NoReturn:

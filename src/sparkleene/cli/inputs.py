@@ -10,17 +10,18 @@ from typing import TYPE_CHECKING, Any
 
 from sparkleene.cli.failures import usage_error
 from sparkleene.columns.files import Files, files
-from sparkleene.language.query_files import Source, split_queries
+from sparkleene.errors import Place
+from sparkleene.language.query_files import split_queries
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
 
-def read_queries(given: str) -> list[Source]:
+def read_queries(given: str) -> list[Place]:
     """Return the texts of queries with the name that errors show: `given` is a file, a text, or - for stdin.
 
     >>> read_queries("RETURN COUNT(*) PATTERN A+")
-    [Source(text='RETURN COUNT(*) PATTERN A+', filename='query')]
+    [Place(source='RETURN COUNT(*) PATTERN A+', filename='query')]
     """
     return split_queries(*_read(given))
 

@@ -12,8 +12,9 @@ import typer
 
 from sparkleene.cli import inputs, show
 from sparkleene.cli.failures import usage_error
+from sparkleene.errors import Place
 from sparkleene.evaluation import Sharing
-from sparkleene.language.query_files import Source, name_queries
+from sparkleene.language.query_files import name_queries
 from sparkleene.options import TimeUnit
 from sparkleene.query import Query
 from sparkleene.workload import Workload
@@ -83,7 +84,7 @@ class Compiler:
             [source for one in (given, *(more or ())) for source in inputs.read_queries(one)], sharing
         )
 
-    def compile(self, sources: Sequence[Source], sharing: Sharing | None = None) -> Asked:
+    def compile(self, sources: Sequence[Place], sharing: Sharing | None = None) -> Asked:
         """Compile a query, or several as a workload."""
         if len(sources) > 1:
             return Workload(name_queries(sources), sharing or "auto", **self.options)
@@ -91,8 +92,8 @@ class Compiler:
             raise usage_error("--sharing is for several queries", "leave it out, or add --query QUERY")
         return self._query(*sources)
 
-    def _query(self, source: Source) -> Query:
-        return Query(source.text, filename=source.filename, **self.options)
+    def _query(self, place: Place) -> Query:
+        return Query(place.source, filename=place.filename, **self.options)
 
 
 def queries_of(asked: Asked) -> list[Query]:

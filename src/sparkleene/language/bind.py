@@ -6,7 +6,7 @@ from collections.abc import Collection, Mapping
 from fractions import Fraction
 from typing import Literal
 
-from sparkleene.errors import DataError, QueryError, suggest
+from sparkleene.errors import DataError, Place, QueryError, suggest
 from sparkleene.language import ast
 from sparkleene.language.bind_returns import Group, bind_key, bind_returns, merge_keys, widest_key
 from sparkleene.language.bind_where import bind_conditions
@@ -24,8 +24,7 @@ def bind(
     columns: Collection[str] | None = None,
     types: Mapping[str, ast.Expr] | None = None,
     any_type: bool = False,
-    source: str = "",
-    filename: str = "query",
+    place: Place = Place(),
 ) -> Bound:
     """Resolve the names of a query, or raise all that is wrong with it.
 
@@ -41,7 +40,7 @@ def bind(
     check_shape(query.pattern, errors)
     shaped = not errors.found
     known = None if columns is None else tuple(columns)
-    scope = Scope(labels, known, errors, source)
+    scope = Scope(labels, known, errors, place.source)
     index = {label.name: i for i, label in enumerate(labels)}
     pairs = {(index[a], index[b]) for a, b in neighbours(query.pattern)} if shaped else None
 
@@ -59,7 +58,7 @@ def bind(
 
     if errors.found:
         only_data = all(found.code == "unknown-attribute" for found in errors.found)
-        raise (DataError if only_data else QueryError)(errors.found, source, filename)
+        raise (DataError if only_data else QueryError)(errors.found, place.source, place.filename)
     return Bound(
         pattern=query.pattern,
         labels=labels,

@@ -13,7 +13,7 @@ from fractions import Fraction
 from types import EllipsisType
 from typing import Any, Self, TypeVar
 
-from sparkleene.errors import Diagnostic, QueryError
+from sparkleene.errors import Place, QueryError
 from sparkleene.language import ast
 from sparkleene.language.cursor import MAX_DEPTH, Failure
 from sparkleene.language.parse_patterns import MAX_REPEAT, join_patterns
@@ -274,7 +274,7 @@ def _read(text: str, clause: str, rule: Callable[[Parser], T], help: str | None 
         except Failure:
             return None
 
-    return apply_rule(text, clause, whole)
+    return apply_rule(Place(text, clause), whole)
 
 
 def _duration(given: Length, clause: str) -> ast.Duration:
@@ -299,4 +299,4 @@ def _show(given: object) -> str:
 
 def _error(code: str, message: str, help: str | None = None) -> QueryError:
     """Return the error for something that is not in a text."""
-    return QueryError(Diagnostic(code, message, help=help))
+    return Place().mistake(code, message, help=help)

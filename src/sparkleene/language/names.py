@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
-from sparkleene.errors import NOWHERE, Diagnostic, Span, suggest, suggest_column
+from sparkleene.errors import NOWHERE, Diagnostic, Span, diagnostic_at, suggest, suggest_column
 from sparkleene.language.ast import Ref
 from sparkleene.language.bound import Field, Label, Literal_
 
@@ -21,9 +21,8 @@ class Errors:
         self, code: str, message: str, span: Span, *, notes: tuple[str, ...] = (), help: str | None = None
     ) -> None:
         """Add a diagnostic."""
-        nowhere = bool(self.context) or span == NOWHERE
-        start, end = (None, None) if nowhere else (span.start, span.end)
-        self.found.append(Diagnostic(code, message + self.context, start, end, notes, help))
+        span = NOWHERE if self.context else span
+        self.found.append(diagnostic_at(code, message + self.context, span, help, notes))
 
 
 @dataclass(frozen=True, slots=True)

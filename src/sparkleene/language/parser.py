@@ -7,7 +7,7 @@ from difflib import get_close_matches
 from fractions import Fraction
 from typing import Any, Literal, NoReturn, TypeVar, cast
 
-from sparkleene.errors import Diagnostic, QueryError, suggest
+from sparkleene.errors import Place, QueryError, suggest
 from sparkleene.language import ast
 from sparkleene.language.cursor import MAX_DEPTH, Failure
 from sparkleene.language.operators import COMPARISONS
@@ -43,7 +43,7 @@ def parse(text: str, filename: str = "query") -> ast.Query:
     >>> parse("RETURN COUNT(*) PATTERN Stock S+").pattern
     Repeat(pattern=Atom(type='Stock', alias='S'), low=1, high=None)
     """
-    return apply_rule(text, filename, Parser.query)
+    return apply_rule(Place(text, filename), Parser.query)
 
 
 def parse_expression(text: str, filename: str = "expression") -> ast.Expr:
@@ -52,21 +52,22 @@ def parse_expression(text: str, filename: str = "expression") -> ast.Expr:
     >>> parse_expression("price < open")
     Compare(operands=(Ref(parts=('price',), next=False), Ref(parts=('open',), next=False)), ops=('<',))
     """
-    return cast(ast.Expr, apply_rule(text, filename, Parser.only_condition))
+    return cast(ast.Expr, apply_rule(Place(text, filename), Parser.only_condition))
 
 
-def apply_rule(text: str, filename: str, rule: Callable[[Parser], T | None]) -> T:
-    """Apply a rule to the whole text and raise what went wrong."""
+def apply_rule(place: Place, rule: Callable[[Parser], T | None]) -> T:
+    """Return what a rule makes of a whole text, or raise what is wrong in the text."""
+    text = place.source
     if len(text) > MAX_TEXT:
         message = f"query has {len(text):,} characters, more than the {MAX_TEXT:,} that are read"
-        raise QueryError(Diagnostic("query-too-large", message), "", filename)
+        raise Place(filename=place.filename).mistake("query-too-large", message)
     parser = Parser(text)
     tree = rule(parser)
     if tree is not None and not parser.errors and (deep := find_too_deep(tree)):
         parser.note("nesting-too-deep", f"nested more than {MAX_DEPTH} levels deep", deep.span)
     if tree is None or parser.errors:
         first = sorted(parser.errors, key=lambda error: error.start or 0)[:MAX_ERRORS]
-        raise QueryError(first, text, filename)
+        raise QueryError(first, text, place.filename)
     return tree
 
 

@@ -10,9 +10,8 @@ import re
 from collections.abc import Iterable
 from itertools import pairwise
 from pathlib import Path
-from typing import NamedTuple
 
-from sparkleene.errors import Diagnostic, QueryError
+from sparkleene.errors import NOWHERE, Place
 from sparkleene.language.cursor import Cursor
 from sparkleene.language.parser import MAX_TEXT
 from sparkleene.language.tokens import Token, tokenize
@@ -20,21 +19,14 @@ from sparkleene.language.tokens import Token, tokenize
 _NAMED = re.compile(r"(?:`(?:[^`\n]|``)+`|[^\W\d][\w-]*)\s*:")
 
 
-class Source(NamedTuple):
-    """The text of a query, and the name of the file that errors show."""
-
-    text: str
-    filename: str
-
-
-def split_queries(text: str, filename: str = "query") -> list[Source]:
+def split_queries(text: str, filename: str = "query") -> list[Place]:
     r"""Return the queries of a text, one at least.
 
     >>> first, second = split_queries("a: RETURN COUNT(*) PATTERN A+\n-- and\nb: RETURN COUNT(*) PATTERN B+")
-    >>> second.text
+    >>> second.source
     '\n\nb: RETURN COUNT(*) PATTERN B+'
     """
-    whole = [Source(text, filename)]
+    whole = [Place(text, filename)]
     if len(text) > MAX_TEXT:  # which the parser complains of
         return whole
     starts = {0}
@@ -48,7 +40,7 @@ def split_queries(text: str, filename: str = "query") -> list[Source]:
     found = [(start, piece) for start, piece in pieces if _says_something(piece)]
     if len(found) < 2:
         return whole
-    return [Source(_blank(text, start) + piece, filename) for start, piece in found]
+    return [Place(_blank(text, start) + piece, filename) for start, piece in found]
 
 
 def _first_of_line(text: str, token: Token) -> bool:
@@ -66,24 +58,21 @@ def _blank(text: str, end: int) -> str:
     return "\n" * text.count("\n", 0, end) + " " * (end - text.rfind("\n", 0, end) - 1)
 
 
-def name_queries(sources: Iterable[Source]) -> dict[str, Source]:
+def name_queries(places: Iterable[Place]) -> dict[str, Place]:
     """Return queries by their names; those without one are called by their number, q1, q2 and so on.
 
     >>> [*name_queries(split_queries("RETURN COUNT(*) PATTERN A+; long-trips: RETURN COUNT(*) PATTERN B+"))]
     ['q1', 'long-trips']
     """
-    found: dict[str, Source] = {}
-    for number, source in enumerate(sources, 1):
-        token = _name(source.text)
+    found: dict[str, Place] = {}
+    for number, place in enumerate(places, 1):
+        token = _name(place.source)
         name = f"q{number}" if token is None else token.value
         if name in found:
-            message, help = (
-                f"two queries are called '{name}'",
-                "write another name before one: 'name: RETURN ...'",
-            )
-            start, end = (None, None) if token is None else (token.span.start, token.span.end)
-            raise QueryError(Diagnostic("duplicate-name", message, start, end, help=help), *source)
-        found[name] = source
+            help = "write another name before one: 'name: RETURN ...'"
+            span = NOWHERE if token is None else token.span
+            raise place.mistake("duplicate-name", f"two queries are called '{name}'", span, help)
+        found[name] = place
     return found
 
 
@@ -95,13 +84,13 @@ def _name(text: str) -> Token | None:
     return cursor.name("a name", hyphens=True)
 
 
-def read_query_file(path: str | os.PathLike[str]) -> dict[str, Source]:
+def read_query_file(path: str | os.PathLike[str]) -> dict[str, Place]:
     """Return the queries of a file by their names."""
     try:
         text = Path(path).read_text(encoding="utf_8")
     except (FileNotFoundError, IsADirectoryError):
         message, help = f"there is no file '{path}'", "give a file of queries, or {'name': 'RETURN ...'}"
-        raise QueryError(Diagnostic("missing-file", message, help=help)) from None
+        raise Place().mistake("missing-file", message, help=help) from None
     except UnicodeDecodeError:
-        raise QueryError(Diagnostic("unreadable-file", f"the file '{path}' is not text in UTF-8")) from None
+        raise Place().mistake("unreadable-file", f"the file '{path}' is not text in UTF-8") from None
     return name_queries(split_queries(text, os.fspath(path)))

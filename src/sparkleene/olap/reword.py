@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import fields, replace
 from typing import Any
 
-from sparkleene.errors import Diagnostic, QueryError, suggest
+from sparkleene.errors import Diagnostic, Place, QueryError, suggest
 from sparkleene.language import ast, parse, to_text
 from sparkleene.language.bind import bind
 from sparkleene.language.names import listing
@@ -115,7 +115,7 @@ def _group_names(old: ast.Query, new: ast.Query) -> tuple[ast.Item, ...]:
     if old.group == new.group:
         return ()
     text = to_text(new)
-    names = bind(parse(text), source=text).group_names
+    names = bind(parse(text), place=Place(text)).group_names
     pairs = zip(new.group, bind(old).group_names, names, strict=True)
     return tuple(ast.Item(ref, before) for ref, before, after in pairs if before != after)
 

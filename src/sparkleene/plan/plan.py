@@ -8,7 +8,7 @@ from fractions import Fraction
 from functools import cached_property
 from typing import Literal
 
-from sparkleene.errors import Diagnostic, QueryError
+from sparkleene.errors import Place
 from sparkleene.language.bound import Bound
 from sparkleene.plan.kin import Kin
 from sparkleene.plan.machine import Machine, MachineTooLarge, machine
@@ -131,31 +131,25 @@ def _mandatory(p: Positions) -> frozenset[int]:
     return frozenset(label for label in set(p.labels) if not avoidable(label))
 
 
-def plan(bound: Bound, source: str = "", filename: str = "query") -> Plan:
+def plan(bound: Bound, place: Place = Place()) -> Plan:
     """Plan a bound query, or say why it cannot be run."""
+    span, window = bound.pattern.span, bound.window
     try:
         built = machine(bound)
     except (PatternTooLarge, MachineTooLarge):
-        raise _error(bound, source, filename, "pattern-too-large",
-                     "the pattern unrolls to too many states",
-                     "use smaller repetition bounds, or fewer labels inside NOT") from None  # fmt: skip
+        help = "use smaller repetition bounds, or fewer labels inside NOT"
+        message = "the pattern unrolls to too many states"
+        raise place.mistake("pattern-too-large", message, span, help) from None
     if any(map(_unclear, built.operands)):
-        raise _error(bound, source, filename, "ambiguous-negation",
-                     "the pattern can read one trend in two ways, so the place of NOT in it is not clear",
-                     "give the occurrences of a repeated type aliases of their own")  # fmt: skip
-    if bound.window is not None and bound.window.unit == "events" and bound.window.slide is None:
-        span = bound.window.span
-        raise QueryError(
-            Diagnostic("slide-needed", "a window of events needs a SLIDE", span.start, span.end,
-                       help="write WITHIN n EVENTS SLIDE m EVENTS"), source, filename)  # fmt: skip
+        help = "give the occurrences of a repeated type aliases of their own"
+        message = "the pattern can read one trend in two ways, so the place of NOT in it is not clear"
+        raise place.mistake("ambiguous-negation", message, span, help)
+    if window is not None and window.unit == "events" and window.slide is None:
+        help = "write WITHIN n EVENTS SLIDE m EVENTS"
+        raise place.mistake("slide-needed", "a window of events needs a SLIDE", window.span, help)
     return Plan(bound, built, pairs(bound.adjacent))
 
 
 def _unclear(p: Positions) -> bool:
     """Tell whether a NOT stands at any depth in a pattern that reads some word in two ways."""
     return (bool(p.guards) and p.ambiguous()) or any(map(_unclear, p.guards))
-
-
-def _error(bound: Bound, source: str, filename: str, code: str, message: str, help: str) -> QueryError:
-    span = bound.pattern.span
-    return QueryError(Diagnostic(code, message, span.start, span.end, help=help), source, filename)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Unpack, get_args
 
 from sparkleene.errors import Place, QueryError
 from sparkleene.evaluation import Engine, OutputMode, PreparedWorkload, Sharing, Strategy
-from sparkleene.language.query_files import Source, read_query_file
+from sparkleene.language.query_files import read_query_file
 from sparkleene.options import HierarchyLike, QueryOptions, ReadingKeywords, list_options
 from sparkleene.query import Query
 
@@ -26,7 +26,7 @@ class Workload:
 
     def __init__(
         self,
-        queries: Mapping[str, str | Source] | str | os.PathLike[str],
+        queries: Mapping[str, str | Place] | str | os.PathLike[str],
         sharing: Sharing = "auto",
         hierarchy: HierarchyLike | None = None,
         **options: Unpack[ReadingKeywords],
@@ -34,13 +34,13 @@ class Workload:
         """Compile the queries; see `sparkleene.workload`."""
         if sharing not in get_args(Sharing):
             raise _mistake(f"sharing is '{sharing}'", "choose 'auto', 'always' or 'never'")
-        sources = _sources(queries)
-        if not sources:
+        places = _places(queries)
+        if not places:
             raise _mistake("the workload has no queries", "give some: {'name': 'RETURN ...'}")
         checked = QueryOptions().change(**options, hierarchy=hierarchy).keywords
         self.sharing = sharing
         self.queries = {
-            name: Query(text, filename=filename, **checked) for name, (text, filename) in sources.items()
+            name: Query(one.source, filename=one.filename, **checked) for name, one in places.items()
         }
         self.prepared = PreparedWorkload({name: q.prepared for name, q in self.queries.items()}, sharing)
         self._stats: Stats | None = None
@@ -113,19 +113,19 @@ class Workload:
 
     def __reduce__(self) -> tuple[partial[Workload], tuple[()]]:
         """Survive pickling as what the workload was made of."""
-        sources = {name: Source(q.text, q.prepared.place.filename) for name, q in self.queries.items()}
-        return partial(type(self), sources, self.sharing, **self.prepared.options.keywords), ()
+        places = {name: q.prepared.place for name, q in self.queries.items()}
+        return partial(type(self), places, self.sharing, **self.prepared.options.keywords), ()
 
     def __repr__(self) -> str:
         """Name the queries."""
         return f"<sparkleene workload of {', '.join(self.queries)}>"
 
 
-def _sources(queries: Mapping[str, str | Source] | str | os.PathLike[str]) -> dict[str, Source]:
+def _places(queries: Mapping[str, str | Place] | str | os.PathLike[str]) -> dict[str, Place]:
     """Return the queries of a mapping or a file; errors show a name of the one, and the path of the other."""
     if not isinstance(queries, Mapping):
         return read_query_file(queries)
-    return {name: one if isinstance(one, Source) else Source(one, name) for name, one in queries.items()}
+    return {name: one if isinstance(one, Place) else Place(one, name) for name, one in queries.items()}
 
 
 def _mistake(message: str, help: str) -> QueryError:
