@@ -15,12 +15,9 @@ from sparkleene.query import Query
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from sparkleene.olap.cube import Step
-    from sparkleene.olap.derive import Asked, Concepts
+    from sparkleene.olap.cube_plan import CubePlan, Step
     from sparkleene.olap.hierarchy import Hierarchy
-    from sparkleene.olap.relate import Refinement
-
-    Planned = tuple[tuple[Step, ...], dict[str, Asked], Concepts]
+    from sparkleene.olap.refinements import Refinement
 
 
 class Cube:
@@ -49,7 +46,7 @@ class Cube:
         self.queries = {name: Query(text, filename=name, **common.keywords) for name, text in texts.items()}
         self._options = common
         self._workload = self._workload_of(self.queries)
-        self._plans: Recent[Planned] = Recent()
+        self._plans: Recent[CubePlan] = Recent()
 
     def _workload_of(self, names: Iterable[str]) -> PreparedWorkload:
         """Return some of the queries, to be evaluated together."""
@@ -64,11 +61,10 @@ class Cube:
     @cached_property
     def edges(self) -> tuple[Refinement, ...]:
         """Which queries are finer than which, directly: `finer`, `coarser`, and by what `kind` of refinement."""
-        from sparkleene.olap.relate import refinements
+        from sparkleene.olap.refinements import find_refinements
 
-        return refinements(
-            {name: q.prepared.tree.pattern for name, q in self.queries.items()}, self._hierarchy
-        )
+        patterns = {name: q.prepared.tree.pattern for name, q in self.queries.items()}
+        return find_refinements(patterns, self._hierarchy)
 
     @property
     def plan(self) -> tuple[Step, ...]:
@@ -76,20 +72,18 @@ class Cube:
 
         As far as nobody has looked at the data, events are of types with nothing below them.
         """
-        return self._plan_for(None, None)[0]
+        return self._plan_for(None, None).steps
 
-    def _plan_for(self, columns: Columns, present: frozenset[str] | None) -> Planned:
+    def _plan_for(self, columns: Columns, present: frozenset[str] | None) -> CubePlan:
         """Return the plan for data with these columns and types of events."""
         return self._plans.get((columns, present), lambda: self._make_plan(columns, present))
 
-    def _make_plan(self, columns: Columns, present: frozenset[str] | None) -> Planned:
-        from sparkleene.olap.cube import plan
-        from sparkleene.olap.derive import Concepts, asked
+    def _make_plan(self, columns: Columns, present: frozenset[str] | None) -> CubePlan:
+        from sparkleene.olap.cube_plan import plan_cube
+        from sparkleene.olap.derive import Concepts
 
         plans = {name: q.prepared.plan_for(columns) for name, q in self.queries.items()}
-        queries = {name: asked(name, p.bound, len(p.machine.states)) for name, p in plans.items()}
-        concepts = Concepts(self._hierarchy, present)
-        return plan([*queries.values()], concepts), queries, concepts
+        return plan_cube(plans, Concepts(self._hierarchy, present))
 
     def run(self, data: Any, *, threads: int | None = None) -> Any:
         """Evaluate all queries over a table and return one of the same kind, with a column `query`.
@@ -101,13 +95,12 @@ class Cube:
         from sparkleene.workload.run import union
 
         read = self._workload.read(data)
-        steps, queries, _ = self._plan_for(read.columns, self._types(read.table))
-        evaluated = self._workload_of(step.query for step in steps if not step.sources)
+        plan = self._plan_for(read.columns, self._types(read.table))
+        evaluated = self._workload_of(step.query for step in plan.steps if not step.sources)
         found, _ = evaluated.evaluate(read, threads)
-        for step in steps:
+        for step in plan.steps:
             if step.sources:
-                parts = [(found[name], queries[name]) for name in step.sources]
-                total = _add_up(queries[step.query], parts)
+                total = plan.add_up(step, found)
                 if total is None:
                     total = self._workload_of([step.query]).evaluate(read, threads)[0][step.query]
                 found[step.query] = total
@@ -139,14 +132,11 @@ class Cube:
             not from Texas: numbers do not tell which trends are also these
           Texas   cost 0.2  added up from Dallas, Austin: they divide its trends by the type of 'Texas'
         """
-        from sparkleene.olap.cube import explain
-
         columns = present = None
         if data is not None:
             read = self._workload.read(data)
             columns, present = read.columns, self._types(read.table)
-        steps, queries, concepts = self._plan_for(columns, present)
-        return explain(queries, self.edges, steps, concepts)
+        return self._plan_for(columns, present).explain(self.edges)
 
     def to_dot(self) -> str:
         """Return the queries and their refinements as Graphviz reads them."""
@@ -180,33 +170,6 @@ class Cube:
     def _repr_html_(self) -> str:
         """Show the picture in a notebook."""
         return self.to_svg()
-
-
-def _columns(query: Asked) -> list[str]:
-    """Return the result columns of a query: window, groups, aggregates."""
-    window = [] if query.form.window is None else ["window_start", "window_end"]
-    return [*window, *query.bound.group_names, *(output.name for output in query.bound.outputs)]
-
-
-def _add_up(target: Asked, parts: list[tuple[pa.Table, Asked]]) -> pa.Table | None:
-    """Add the results of finer queries up; None if they cannot be."""
-    from sparkleene.olap.totals import total
-
-    names = _columns(target)
-    keys = len(names) - len(target.outputs)
-    tables = []
-    for table, part in parts:
-        own = _columns(part)
-        wanted = own[:keys] + [own[keys + part.outputs.index(output)] for output in target.outputs]
-        chosen = [table[name] for name in wanted]
-        tables.append(_table(names, chosen))
-    return total(tables, [output.function for output in target.outputs])
-
-
-def _table(names: list[str], columns: list[Any]) -> pa.Table:
-    import pyarrow as pa
-
-    return pa.table(dict(zip(names, columns, strict=True)))
 
 
 def _mistake(message: str, help: str) -> QueryError:

@@ -13,7 +13,7 @@ from typing import Any, Literal, TypedDict, TypeVar, Unpack, cast, get_args
 
 from sparkleene.columns.options import Options
 from sparkleene.errors import Place
-from sparkleene.olap.hierarchy import Hierarchy, hierarchy
+from sparkleene.olap.hierarchy import Hierarchy, read_hierarchy
 
 TimeUnit = Literal["nanoseconds", "microseconds", "milliseconds", "seconds", "minutes", "hours", "days"]
 Numbers = Literal["double", "exact"]
@@ -62,7 +62,7 @@ class QueryOptions:
         """
         concepts = given.get("hierarchy")
         if concepts is not None and not isinstance(concepts, Hierarchy):
-            given["hierarchy"] = hierarchy(concepts)
+            given["hierarchy"] = read_hierarchy(concepts)
         made = replace(self, **given)  # type: ignore[arg-type]
         if made.numbers not in get_args(Numbers):
             raise place.mistake(

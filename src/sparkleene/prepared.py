@@ -55,7 +55,7 @@ class PreparedQuery:
         self.tree = parse(text, filename)
         conditions = options.types
         if options.hierarchy is not None and options.type is not None:  # a concept is all that is below it
-            conditions = options.hierarchy.types(type_spans(self.tree.pattern), options.type)
+            conditions = options.hierarchy.type_conditions(type_spans(self.tree.pattern), options.type)
         self._types = (
             None
             if conditions is None

@@ -176,7 +176,7 @@ class Query:
         RETURN COUNT(*)
         PATTERN SEQ(G, A, T)
         """
-        from sparkleene.olap.refine import roll_up
+        from sparkleene.olap.roll_up import roll_up
 
         return self._change(hierarchy, lambda tree, known: roll_up(tree, name, to, remove, known))
 
@@ -204,7 +204,7 @@ class Query:
         RETURN COUNT(*)
         PATTERN SEQ(G, NOT D, A, T)
         """
-        from sparkleene.olap.refine import drill_down
+        from sparkleene.olap.roll_up import drill_down
 
         return self._change(
             hierarchy, lambda tree, known: drill_down(tree, name, to, insert, before, after, known)

@@ -23,11 +23,11 @@ from sparkleene.language import parse, parse_expression, to_text
 from sparkleene.language.ast import Aggregate
 from sparkleene.language.bind import bind
 from sparkleene.language.build import part
-from sparkleene.olap.arborescence import arborescence
-from sparkleene.olap.derive import asked, undivided
+from sparkleene.olap.arborescence import find_arborescence
+from sparkleene.olap.derive import CubeQuery, find_obstacle
 from sparkleene.olap.hierarchy import Hierarchy
-from sparkleene.olap.relate import kind as finer
-from sparkleene.olap.totals import total
+from sparkleene.olap.refinements import find_kind
+from sparkleene.olap.totals import add_results
 from sparkleene.reference import evaluate
 
 TREE = Hierarchy({"A": "E", "B": "E", "C": "F", "E": "F", "D": "G"})
@@ -52,8 +52,8 @@ def cubes(draw: st.DrawFn, **kinds: Any) -> tuple[dict[str, sk.Query], Case]:
     except sk.QueryError as error:
         assume(error.diagnostics[0].code not in ("ambiguous-negation", "pattern-too-large"))
         raise
-    labels, form = base.plan.bound.labels, asked("", base.plan.bound, 1).form
-    single = [label for i, label in enumerate(labels) if undivided(form, i, "") is None]
+    labels, form = base.plan.bound.labels, CubeQuery.of("", base.plan).form
+    single = [label for i, label in enumerate(labels) if find_obstacle(form, i, "") is None]
     usual = single if single and draw(st.integers(0, 3)) else labels
     names = draw(st.lists(st.sampled_from(usual), min_size=1, max_size=2, unique=True))
     queries = {}
@@ -116,7 +116,7 @@ def options(case: Case) -> dict[str, Any]:
 def by_definition(text: str, case: Case) -> list[dict[str, object]]:
     tree = parse(text)
     names = [label.type for label in bind(tree).labels]
-    types = {name: parse_expression(of) for name, of in TREE.types(names, "type").items()}
+    types = {name: parse_expression(of) for name, of in TREE.type_conditions(names, "type").items()}
     bound = bind(tree, columns=KINDS, types=types)
     return evaluate(bound, case.rows, time=case.time, tiebreak=case.tiebreak, offset=case.offset)
 
@@ -128,7 +128,7 @@ def check(queries: dict[str, sk.Query], case: Case) -> None:
     made = sk.cube(queries)
     rows = table(case)
     note(made.explain(rows))
-    steps, *_ = made._plan_for(tuple(rows.column_names), made._types(rows))
+    steps = made._plan_for(tuple(rows.column_names), made._types(rows)).steps
     event(f"derived from {max(len(step.sources) for step in steps)}")
     found = made.run(rows).to_pylist()
     for name, query in queries.items():
@@ -348,7 +348,7 @@ def test_exact_results_of_any_length_add_up() -> None:
     long = "9" * 10_000
     one = pa.table({"k": ["a", "b"], "n": [long, "1"], "s": ["-1.75", None]})
     two = pa.table({"k": ["b", "a"], "n": ["2", "1"], "s": [None, "0.75"]})
-    found = total([one, two], ["count", "sum"])
+    found = add_results([one, two], ["count", "sum"])
     assert found is not None
     assert found.to_pydict() == {"k": ["a", "b"], "n": ["1" + "0" * 10_000, "3"], "s": ["-1", None]}
 
@@ -357,10 +357,10 @@ def test_keys_and_extremes_of_all_kinds() -> None:
     texts = pa.array(["x", "y", "x"]).dictionary_encode()
     one = pa.table({"k": texts, "f": [1.0, math.nan, 2.0], "low": ["b", "c", None]})
     two = pa.table({"k": pa.array(["y"]).dictionary_encode(), "f": [math.nan], "low": ["a"]})
-    found = total([one, two], ["min"])
+    found = add_results([one, two], ["min"])
     assert found is not None and found["k"].to_pylist() == ["x", "x", "y"]
     assert found["low"].to_pylist() == ["b", None, "a"]
-    assert total([one.slice(0, 0)] * 2, ["min"]).num_rows == 0  # type: ignore[union-attr]
+    assert add_results([one.slice(0, 0)] * 2, ["min"]).num_rows == 0  # type: ignore[union-attr]
 
 
 # ---- the graph
@@ -389,8 +389,8 @@ def test_keys_and_extremes_of_all_kinds() -> None:
 )
 def test_refinements(fine: str, coarse: str, how: str | None) -> None:
     tree = Hierarchy(CITIES)
-    assert finer(part(fine), part(coarse), tree) == how
-    assert finer(part(coarse), part(fine), tree) is None
+    assert find_kind(part(fine), part(coarse), tree) == how
+    assert find_kind(part(coarse), part(fine), tree) is None
 
 
 def test_only_direct_refinements_are_edges() -> None:
@@ -454,7 +454,7 @@ def graphs(draw: st.DrawFn) -> dict[tuple[int, int], int]:
 @given(graphs())
 @settings(max_examples=cases(300))
 def test_no_arborescence_is_cheaper(edges: dict[tuple[int, int], int]) -> None:
-    found = arborescence(edges, 0)
+    found = find_arborescence(edges, 0)
     nodes = sorted({b for _, b in edges})
     assert sorted(found) == nodes and rooted(found)
     ways = product(*([a for a, b in edges if b == node] for node in nodes))

@@ -12,7 +12,7 @@ from itertools import pairwise
 
 from sparkleene.draw.graphviz import digraph, quote
 from sparkleene.draw.svg import LINE, NAME, Canvas, block, cut, number, wide
-from sparkleene.olap.relate import Refinement
+from sparkleene.olap.refinements import Refinement
 
 RADIUS = 25.0  # half the height of a query
 ROW = 118.0  # from one row to the next

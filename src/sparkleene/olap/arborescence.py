@@ -12,16 +12,16 @@ from typing import TypeVar
 N = TypeVar("N", bound=Hashable)
 
 
-def arborescence(edges: Mapping[tuple[N, N], float], root: N) -> dict[N, N]:
+def find_arborescence(edges: Mapping[tuple[N, N], float], root: N) -> dict[N, N]:
     """Return for each node but the root the node that it is reached from, so that all edges together cost least.
 
     `edges` maps pairs (from, to) to costs; every node must be reachable from the root.
 
-    >>> arborescence({("root", "a"): 5, ("root", "b"): 6, ("a", "b"): 1, ("b", "a"): 1}, "root")
+    >>> find_arborescence({("root", "a"): 5, ("root", "b"): 6, ("a", "b"): 1, ("b", "a"): 1}, "root")
     {'a': 'root', 'b': 'a'}
     """
-    chosen = _cheapest(edges, root)
-    circle = _circle(chosen, root)
+    chosen = _cheapest_edges(edges, root)
+    circle = _find_circle(chosen, root)
     if not circle:
         return chosen
     # One of the circle's edges has to go. With the circle as one node, an edge into it costs what it costs more
@@ -34,12 +34,12 @@ def arborescence(edges: Mapping[tuple[N, N], float], root: N) -> dict[N, N]:
         more = cost - edges[chosen[b], b] if b in circle else cost
         if one != two and more < left.get((one, two), float("inf")):
             left[one, two], origin[one, two] = more, (a, b)
-    outside = arborescence(left, root)
+    outside = find_arborescence(left, root)
     entered = {b: a for a, b in (origin[a, b] for b, a in outside.items())}
     return {node: entered.get(node, chosen[node]) for node in chosen}
 
 
-def _cheapest(edges: Mapping[tuple[N, N], float], root: N) -> dict[N, N]:
+def _cheapest_edges(edges: Mapping[tuple[N, N], float], root: N) -> dict[N, N]:
     """Return for each node the node from which the cheapest edge leads to it."""
     chosen: dict[N, N] = {}
     for (a, b), cost in edges.items():
@@ -48,7 +48,7 @@ def _cheapest(edges: Mapping[tuple[N, N], float], root: N) -> dict[N, N]:
     return chosen
 
 
-def _circle(chosen: Mapping[N, N], root: N) -> set[N]:
+def _find_circle(chosen: Mapping[N, N], root: N) -> set[N]:
     """Return the nodes of a circle among chosen edges, none if there is no circle."""
     done = {root}
     for start in chosen:

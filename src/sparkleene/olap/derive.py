@@ -24,6 +24,7 @@ from sparkleene.language.bound import Bound, Key, Output, Window
 from sparkleene.language.names import listing
 from sparkleene.language.trees import atoms, map_atoms
 from sparkleene.olap.hierarchy import Hierarchy
+from sparkleene.plan.plan import Plan
 from sparkleene.plan.text import attribute, names
 
 ADDITIVE = ("count", "sum", "min", "max")
@@ -56,7 +57,7 @@ CLAUSES = {
 
 
 @dataclass(frozen=True)
-class Asked:
+class CubeQuery:
     """A query of a cube: its form, the types of its labels, its aggregates without their names."""
 
     name: str
@@ -66,21 +67,29 @@ class Asked:
     cost: float
     bound: Bound
 
+    @classmethod
+    def of(cls, name: str, plan: Plan) -> CubeQuery:
+        """Return a planned query as a cube sees it; it costs as much as its machine has states."""
+        bound = plan.bound
+        number = {label.name: str(i) for i, label in enumerate(bound.labels)}
+        form = Form(
+            map_atoms(bound.pattern, lambda atom: Atom(number[atom.label])),
+            bound.semantics,
+            tuple(frozenset(map(repr, terms)) for terms in bound.local),
+            frozenset(map(repr, bound.adjacent)),
+            frozenset(bound.keys),
+            tuple(bound.keys[i] for i in bound.group),
+            bound.window,
+        )
+        types = tuple(label.type for label in bound.labels)
+        outputs = tuple(replace(output, name="") for output in bound.outputs)
+        return cls(name, form, types, outputs, len(plan.machine.states), bound)
 
-def asked(name: str, bound: Bound, cost: float) -> Asked:
-    """Return a bound query as what it asks."""
-    number = {label.name: str(i) for i, label in enumerate(bound.labels)}
-    form = Form(
-        map_atoms(bound.pattern, lambda atom: Atom(number[atom.label])),
-        bound.semantics,
-        tuple(frozenset(map(repr, terms)) for terms in bound.local),
-        frozenset(map(repr, bound.adjacent)),
-        frozenset(bound.keys),
-        tuple(bound.keys[i] for i in bound.group),
-        bound.window,
-    )
-    outputs = tuple(replace(output, name="") for output in bound.outputs)
-    return Asked(name, form, tuple(label.type for label in bound.labels), outputs, cost, bound)
+    @property
+    def columns(self) -> list[str]:
+        """The columns of the result: window, groups, aggregates."""
+        window = [] if self.form.window is None else ["window_start", "window_end"]
+        return [*window, *self.bound.group_names, *(output.name for output in self.bound.outputs)]
 
 
 @dataclass(frozen=True)
@@ -103,15 +112,15 @@ class Concepts:
 # ---- labels that divide the trends
 
 
-def undivided(form: Form, label: int, name: str) -> str | None:
+def find_obstacle(form: Form, label: int, name: str) -> str | None:
     """Return why the type of a label does not divide the trends into classes, None if it does."""
     window = form.window
     partial = any(key.labels is not None for key in form.keys)
     if window is not None and window.slide is None:
         return "a window per trigger has rows only where trends of the query itself end"
-    if not _once(form.pattern, str(label)):
+    if not _occurs_once(form.pattern, str(label)):
         return f"not every trend has exactly one event '{name}' that is not negated"
-    if form.semantics == "skip-till-next-match" and not _first(form.pattern, str(label)):
+    if form.semantics == "skip-till-next-match" and not _begins_with(form.pattern, str(label)):
         return f"under skip-till-next-match the type of '{name}' decides which events are skipped before it"
     if partial and form.semantics == "contiguous":
         return "which rows must be neighbours depends on the types, since a key binds only some labels"
@@ -120,32 +129,32 @@ def undivided(form: Form, label: int, name: str) -> str | None:
     return None
 
 
-def _once(pattern: Pattern, label: str) -> bool:
+def _occurs_once(pattern: Pattern, label: str) -> bool:
     """Tell whether every trend has exactly one event of a label."""
-    return sum(atom.type == label for atom, _ in atoms(pattern)) == 1 and label in _certain(pattern)
+    return sum(atom.type == label for atom, _ in atoms(pattern)) == 1 and label in _certain_types(pattern)
 
 
-def _certain(pattern: Pattern) -> Iterator[str]:
+def _certain_types(pattern: Pattern) -> Iterator[str]:
     """Yield the atoms that every trend goes through once."""
     if isinstance(pattern, Atom):
         yield pattern.type
     elif isinstance(pattern, Seq):
         for part in pattern.parts:
-            yield from _certain(part)
+            yield from _certain_types(part)
 
 
-def _first(pattern: Pattern, label: str) -> bool:
+def _begins_with(pattern: Pattern, label: str) -> bool:
     """Tell whether every trend begins with a label, which is one that every trend has once."""
     if isinstance(pattern, Seq):
         begins = next(part for part in pattern.parts if not isinstance(part, Not))
-        return _first(begins, label)
+        return _begins_with(begins, label)
     return isinstance(pattern, Atom) and pattern.type == label
 
 
 # ---- sets of finer queries that make up a coarser one
 
 
-def copies(target: Asked, others: Iterable[Asked]) -> list[str]:
+def find_copies(target: CubeQuery, others: Iterable[CubeQuery]) -> list[str]:
     """Return the queries that are the same but for names, and return all that is asked for."""
     return [
         other.name
@@ -156,12 +165,12 @@ def copies(target: Asked, others: Iterable[Asked]) -> list[str]:
     ]
 
 
-def cover(target: Asked, others: Iterable[Asked], concepts: Concepts) -> tuple[str, ...]:
+def find_cover(target: CubeQuery, others: Iterable[CubeQuery], concepts: Concepts) -> tuple[str, ...]:
     """Return queries whose trends together are those of a coarser one, each once; none if there are no such.
 
     Concepts are taken apart, one place of the pattern after the other, until there is a query for each part.
     """
-    places = [i for i in range(len(target.types)) if undivided(target.form, i, "") is None]
+    places = [i for i in range(len(target.types)) if find_obstacle(target.form, i, "") is None]
     able = {
         other.types: other.name
         for other in reversed([*others])
@@ -197,10 +206,10 @@ def cover(target: Asked, others: Iterable[Asked], concepts: Concepts) -> tuple[s
         return min(ways, key=len, default=())
 
     made = parts(target.types)
-    return made if len(made) < 2 or all(map(additive, target.outputs)) else ()
+    return made if len(made) < 2 or all(map(is_additive, target.outputs)) else ()
 
 
-def additive(output: Output) -> bool:
+def is_additive(output: Output) -> bool:
     """Tell whether the aggregate of a whole follows from those of its parts.
 
     An average does not: nobody knows how many values it is of. A logarithm would be rounded twice.
@@ -208,24 +217,26 @@ def additive(output: Output) -> bool:
     return output.function in ADDITIVE and output.log is None
 
 
-def refusal(target: Asked, finer: Asked, others: Iterable[Asked], concepts: Concepts) -> str:
+def explain_refusal(
+    target: CubeQuery, finer: CubeQuery, others: Iterable[CubeQuery], concepts: Concepts
+) -> str:
     """Say why results do not follow from those of a finer query, together with others."""
     for field in fields(Form):
         if getattr(target.form, field.name) != getattr(finer.form, field.name):
             return f"{CLAUSES[field.name]} different"
     for i, (a, b) in enumerate(zip(finer.types, target.types, strict=True)):
         name = target.bound.labels[i].name
-        if a != b and (why := undivided(target.form, i, name)) is not None:
+        if a != b and (why := find_obstacle(target.form, i, name)) is not None:
             return why
     for output in target.outputs:
         if output not in finer.outputs:
-            return f"it does not return {shown(output, target.bound)}"
-        if not additive(output):
-            return f"{shown(output, target.bound)} does not follow from those of parts"
-    return "; ".join(_missing(target, others, concepts)) or "the queries below do not make up the whole"
+            return f"it does not return {output_to_text(output, target.bound)}"
+        if not is_additive(output):
+            return f"{output_to_text(output, target.bound)} does not follow from those of parts"
+    return "; ".join(_missing_types(target, others, concepts)) or "the queries below do not make up the whole"
 
 
-def _missing(target: Asked, others: Iterable[Asked], concepts: Concepts) -> Iterator[str]:
+def _missing_types(target: CubeQuery, others: Iterable[CubeQuery], concepts: Concepts) -> Iterator[str]:
     """Say for which types no finer query is there."""
     for i, kind in enumerate(target.types):
         able = [
@@ -238,7 +249,7 @@ def _missing(target: Asked, others: Iterable[Asked], concepts: Concepts) -> Iter
             yield f"no query is for {listing(lacking)}"
 
 
-def shown(output: Output, bound: Bound) -> str:
+def output_to_text(output: Output, bound: Bound) -> str:
     """Return an aggregate as text."""
     of = "*"
     if output.path:

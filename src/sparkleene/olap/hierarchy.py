@@ -26,7 +26,7 @@ class Hierarchy:
             while (above := self.parents.get(seen[-1])) is not None:
                 if above in seen:
                     circle = " is a ".join([*seen[seen.index(above) :], above])
-                    raise _wrong(f"the hierarchy goes in a circle: {circle}")
+                    raise _mistake(f"the hierarchy goes in a circle: {circle}")
                 seen.append(above)
 
     @cached_property
@@ -47,21 +47,21 @@ class Hierarchy:
             found += self._children.get(one, [])
         return tuple(found)
 
-    def types(self, names: Iterable[str], column: str) -> dict[str, str]:
+    def type_conditions(self, names: Iterable[str], column: str) -> dict[str, str]:
         """Return each type as a condition on the column of the most specific types.
 
-        >>> Hierarchy({"Dallas": "Texas"}).types(["Texas", "Bus"], "type")
+        >>> Hierarchy({"Dallas": "Texas"}).type_conditions(["Texas", "Bus"], "type")
         {'Texas': "`type` IN ('Texas', 'Dallas')", 'Bus': "`type` IN ('Bus')"}
         """
         place = quote(column)
-        return {name: f"{place} IN ({', '.join(map(_text, self.below(name)))})" for name in names}
+        return {name: f"{place} IN ({', '.join(map(_constant, self.below(name)))})" for name in names}
 
 
-def _text(value: str) -> str:
+def _constant(value: str) -> str:
     return "'" + value.replace("'", "''") + "'"
 
 
-def hierarchy(given: Mapping[str, str] | str | os.PathLike[str]) -> Hierarchy:
+def read_hierarchy(given: Mapping[str, str] | str | os.PathLike[str]) -> Hierarchy:
     """Return a hierarchy from a mapping of names to those above them, or from a file.
 
     A file is JSON with such a mapping, or text with a name on each line, further in than the one it belongs to.
@@ -71,17 +71,17 @@ def hierarchy(given: Mapping[str, str] | str | os.PathLike[str]) -> Hierarchy:
     path = Path(given)
     try:
         text = path.read_text(encoding="utf_8")
-        return Hierarchy(json.loads(text) if path.suffix == ".json" else parse(text))
+        return Hierarchy(json.loads(text) if path.suffix == ".json" else parse_outline(text))
     except FileNotFoundError:
         raise QueryError(Diagnostic("missing-file", f"there is no file '{path}'")) from None
     except ValueError as error:
-        raise _wrong(f"'{path}' is not a hierarchy: {error}") from error
+        raise _mistake(f"'{path}' is not a hierarchy: {error}") from error
 
 
-def parse(text: str) -> dict[str, str]:
+def parse_outline(text: str) -> dict[str, str]:
     r"""Return what is directly above each name of an indented list.
 
-    >>> parse("USA\n  Texas\n    Dallas\n    Austin\n  Utah")
+    >>> parse_outline("USA\n  Texas\n    Dallas\n    Austin\n  Utah")
     {'Texas': 'USA', 'Dallas': 'Texas', 'Austin': 'Texas', 'Utah': 'USA'}
     """
     parents: dict[str, str] = {}
@@ -101,7 +101,7 @@ def parse(text: str) -> dict[str, str]:
     return parents
 
 
-def _wrong(message: str) -> QueryError:
+def _mistake(message: str) -> QueryError:
     return QueryError(
         Diagnostic("bad-option", message, help="give each name the one above it: {'Dallas': 'Texas'}")
     )

@@ -1,4 +1,4 @@
-"""Words of a query whose pattern changes: what they say goes on being said of the same labels."""
+"""A query with another pattern, whose words go on meaning the same labels."""
 
 from __future__ import annotations
 
@@ -16,82 +16,84 @@ Names = frozenset[str]
 """Labels."""
 
 
-def meant(pattern: ast.Pattern, word: str) -> Names:
+def find_labels(pattern: ast.Pattern, word: str) -> Names:
     """Return the labels that a word means, or raise if there are none."""
-    found = _stands_for(pattern, word)
+    found = _labels_of(pattern, word)
     if not found:
         known = dict.fromkeys(each for atom, _ in atoms(pattern) for each in (atom.label, atom.type))
         help = suggest(word, known)
-        raise wrong(f"the pattern has no label or event type '{word}'", help, f"it has {listing(known)}")
+        raise mistake(f"the pattern has no label or event type '{word}'", help, f"it has {listing(known)}")
     return found
 
 
-def _stands_for(pattern: ast.Pattern, word: str) -> Names:
+def _labels_of(pattern: ast.Pattern, word: str) -> Names:
     """Return the label of a name, or else all labels of that type."""
     every = [atom for atom, _ in atoms(pattern)]
     named = frozenset(atom.label for atom in every if atom.label == word)
     return named or frozenset(atom.label for atom in every if atom.type == word)
 
 
-def reworded(tree: ast.Query, pattern: ast.Pattern, gone: Names) -> ast.Query:
-    """Return the query with another pattern; its words mean what they meant, of the labels that are not gone."""
+def replace_pattern(tree: ast.Query, pattern: ast.Pattern, removed: Names) -> ast.Query:
+    """Return the query with another pattern; its words mean the labels that they meant, but for those removed."""
 
-    def about(node: Any) -> bool:
-        return any(labels and labels <= gone for labels in _mentioned(node, tree.pattern))
+    def is_about_removed(node: Any) -> bool:
+        return any(labels and labels <= removed for labels in _labels_by_word(node, tree.pattern))
 
-    def word(old: str) -> str:
-        labels = _stands_for(tree.pattern, old) - gone
+    def reword(old: str) -> str:
+        labels = _labels_of(tree.pattern, old) - removed
         for new in (old, *sorted(labels), *(atom.type for atom, _ in atoms(pattern))):
-            if _stands_for(pattern, new) == labels:
+            if _labels_of(pattern, new) == labels:
                 return new
         which = listing(sorted(labels)) if labels else "a column"
-        raise wrong(
+        raise mistake(
             f"no word of the new pattern means what '{old}' did: {which}",
             "name the labels one by one in the query",
         )
 
     for place, nodes in (("RETURN", tree.returns), ("GROUP-BY", tree.group)):
-        if any(map(about, nodes)):
-            raise wrong(f"{place} names what is taken out", f"change {place} first")
-    where = tuple(left for one in tree.where if (left := _kept(one, about)) is not None)
-    returns = tuple(_named(item) for item in tree.returns)
-    said = _each_ref(replace(tree, where=where, returns=returns), word)
-    made: ast.Query = replace(said, pattern=pattern)
+        if any(map(is_about_removed, nodes)):
+            raise mistake(f"{place} names what is taken out", f"change {place} first")
+    where = tuple(left for one in tree.where if (left := _cut_condition(one, is_about_removed)) is not None)
+    returns = tuple(_write_name(item) for item in tree.returns)
+    changed = _map_words(replace(tree, where=where, returns=returns), reword)
+    made: ast.Query = replace(changed, pattern=pattern)
     groups = _group_names(tree, made)
     unnamed = {ast.Item(item.value) for item in groups}
-    items = tuple(_short(item) for item in made.returns if item not in unnamed)
+    items = tuple(_leave_out_name(item) for item in made.returns if item not in unnamed)
     return replace(made, returns=groups + items)
 
 
-def _mentioned(node: Any, pattern: ast.Pattern) -> list[Names]:
+def _labels_by_word(node: Any, pattern: ast.Pattern) -> list[Names]:
     """Return the labels that each word of a condition or an item means."""
     found: list[Names] = []
 
-    def seen(word: str) -> str:
-        found.append(_stands_for(pattern, word))
+    def note(word: str) -> str:
+        found.append(_labels_of(pattern, word))
         return word
 
-    _each_ref(node, seen)
+    _map_words(node, note)
     return found
 
 
-def _kept(condition: Any, about: Callable[[Any], bool]) -> Any:
-    """Return what is left of a condition without what is about labels that are gone."""
+def _cut_condition(condition: Any, is_about_removed: Callable[[Any], bool]) -> Any:
+    """Return what is left of a condition without what is about labels that are removed."""
     if isinstance(condition, ast.Equivalence):
-        refs = tuple(ref for ref in condition.refs if not about(ref))
+        refs = tuple(ref for ref in condition.refs if not is_about_removed(ref))
         return replace(condition, refs=refs) if refs else None
     if isinstance(condition, ast.Bool) and condition.op == "and":
-        items = tuple(left for item in condition.items if (left := _kept(item, about)) is not None)
+        items = tuple(
+            left for item in condition.items if (left := _cut_condition(item, is_about_removed)) is not None
+        )
         return replace(condition, items=items) if len(items) > 1 else items[0] if items else None
     if isinstance(condition, ast.Compare) and set(condition.ops) == {"="}:
-        operands = tuple(one for one in condition.operands if not about(one))
+        operands = tuple(one for one in condition.operands if not is_about_removed(one))
         if len(operands) < 2:
             return None
         return replace(condition, operands=operands, ops=condition.ops[: len(operands) - 1])
-    return None if about(condition) else condition
+    return None if is_about_removed(condition) else condition
 
 
-def _default(item: ast.Item) -> str | None:
+def _default_name(item: ast.Item) -> str | None:
     """Return the column that an aggregate makes if it is given no name."""
     if isinstance(item.value, ast.Ref):
         return None
@@ -100,14 +102,14 @@ def _default(item: ast.Item) -> str | None:
     return "_".join((*log, value.function, *(() if value.ref is None else value.ref.parts)))
 
 
-def _named(item: ast.Item) -> ast.Item:
+def _write_name(item: ast.Item) -> ast.Item:
     """Write the name of an aggregate's column out."""
-    return replace(item, alias=item.alias or _default(item))
+    return replace(item, alias=item.alias or _default_name(item))
 
 
-def _short(item: ast.Item) -> ast.Item:
+def _leave_out_name(item: ast.Item) -> ast.Item:
     """Leave the name of an aggregate's column out where it has it anyway."""
-    return replace(item, alias=None) if item.alias is not None and item.alias == _default(item) else item
+    return replace(item, alias=None) if item.alias is not None and item.alias == _default_name(item) else item
 
 
 def _group_names(old: ast.Query, new: ast.Query) -> tuple[ast.Item, ...]:
@@ -120,24 +122,21 @@ def _group_names(old: ast.Query, new: ast.Query) -> tuple[ast.Item, ...]:
     return tuple(ast.Item(ref, before) for ref, before, after in pairs if before != after)
 
 
-# ---- trees
-
-
-def _each_ref(node: Any, word: Callable[[str], str], counted: bool = False) -> Any:
+def _map_words(node: Any, reword: Callable[[str], str], counted: bool = False) -> Any:
     """Return a tree of clauses with each word changed that can be a label: before a dot, in NEXT and in COUNT."""
     if isinstance(node, ast.Ref):
         labelled = node.next or counted or len(node.parts) > 1
-        return replace(node, parts=(word(node.parts[0]), *node.parts[1:])) if labelled else node
+        return replace(node, parts=(reword(node.parts[0]), *node.parts[1:])) if labelled else node
     if isinstance(node, tuple):
-        return tuple(_each_ref(one, word) for one in node)
+        return tuple(_map_words(one, reword) for one in node)
     if isinstance(node, ast.Node):
         counted = isinstance(node, ast.Aggregate) and node.function == "count"
         names = [field.name for field in fields(node) if field.name != "span"]
-        changed = {name: _each_ref(getattr(node, name), word, counted) for name in names}
+        changed = {name: _map_words(getattr(node, name), reword, counted) for name in names}
         return replace(node, **changed)
     return node
 
 
-def wrong(message: str, help: str | None, *notes: str) -> QueryError:
+def mistake(message: str, help: str | None, *notes: str) -> QueryError:
     """Return the error for an argument."""
     return QueryError(Diagnostic("bad-option", message, notes=notes, help=help))

@@ -30,12 +30,12 @@ class Refinement:
     kind: Kind
 
 
-def refinements(patterns: Mapping[str, Pattern], hierarchy: Hierarchy) -> tuple[Refinement, ...]:
+def find_refinements(patterns: Mapping[str, Pattern], hierarchy: Hierarchy) -> tuple[Refinement, ...]:
     """Return which patterns refine which, directly.
 
     >>> from sparkleene.language.build import part
     >>> texts = {"q1": "SEQ(Texas, Bus)", "q2": "SEQ(Dallas, Bus)", "q3": "SEQ(Dallas, Train, Bus)"}
-    >>> found = refinements({q: part(text) for q, text in texts.items()}, Hierarchy({"Dallas": "Texas"}))
+    >>> found = find_refinements({q: part(text) for q, text in texts.items()}, Hierarchy({"Dallas": "Texas"}))
     >>> [(each.finer, each.coarser, each.kind) for each in found]
     [('q2', 'q1', 'concept'), ('q3', 'q2', 'pattern')]
     """
@@ -43,7 +43,7 @@ def refinements(patterns: Mapping[str, Pattern], hierarchy: Hierarchy) -> tuple[
         (a, b): how
         for a, fine in patterns.items()
         for b, coarse in patterns.items()
-        if a != b and (how := kind(fine, coarse, hierarchy)) is not None
+        if a != b and (how := find_kind(fine, coarse, hierarchy)) is not None
     }
     return tuple(
         Refinement(a, b, how)
@@ -52,7 +52,7 @@ def refinements(patterns: Mapping[str, Pattern], hierarchy: Hierarchy) -> tuple[
     )
 
 
-def kind(fine: Pattern, coarse: Pattern, hierarchy: Hierarchy) -> Kind | None:
+def find_kind(fine: Pattern, coarse: Pattern, hierarchy: Hierarchy) -> Kind | None:
     """Return how a pattern is finer than another, None if it is not."""
 
     def same(a: str, b: str) -> bool:
@@ -84,8 +84,8 @@ def fits(fine: Pattern, coarse: Pattern, matches: Callable[[str, str], bool], mo
             paired = len(options) == len(others)
             return paired and all(fits(a, b, matches, more) for a, b in zip(options, others, strict=True))
         case (Seq(), _) | (_, Seq()):
-            left = list(parts(fine))
-            for part in parts(coarse):
+            left = list(list_parts(fine))
+            for part in list_parts(coarse):
                 while left and not fits(left[0], part, matches, more):
                     if not more:
                         return False
@@ -97,13 +97,13 @@ def fits(fine: Pattern, coarse: Pattern, matches: Callable[[str, str], bool], mo
     return False
 
 
-def parts(pattern: Pattern) -> tuple[Pattern, ...]:
+def list_parts(pattern: Pattern) -> tuple[Pattern, ...]:
     """Return the parts of a SEQ, those of a SEQ inside of it one by one; any other pattern is one part.
 
     >>> from sparkleene.language.build import part
-    >>> len(parts(part("SEQ(A, SEQ(B, C+))"))), len(parts(part("A OR B")))
+    >>> len(list_parts(part("SEQ(A, SEQ(B, C+))"))), len(list_parts(part("A OR B")))
     (3, 1)
     """
     if not isinstance(pattern, Seq):
         return (pattern,)
-    return tuple(part for each in pattern.parts for part in parts(each))
+    return tuple(part for each in pattern.parts for part in list_parts(each))

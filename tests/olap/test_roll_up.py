@@ -133,7 +133,7 @@ def test_only_the_type_is_another(up: bool, data: st.DataObject) -> None:
     word = frozenset(label.name for label in old.labels if label.name == kind)
     chosen = word or {label.name for label in old.labels if label.type == kind}
     labels = tuple(label if label.name not in chosen else changed(label, to) for label in old.labels)
-    types = TREE.types({label.type for label in labels}, "type")
+    types = TREE.type_conditions({label.type for label in labels}, "type")
     terms = bind(parse(f"RETURN COUNT(*) PATTERN {' OR '.join(types)}"), columns=KINDS, types={
         name: parse_expression(text) for name, text in types.items()
     }).types  # fmt: skip

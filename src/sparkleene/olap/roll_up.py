@@ -15,7 +15,7 @@ from sparkleene.language.build import PatternPart, part
 from sparkleene.language.names import listing
 from sparkleene.language.trees import atoms, map_atoms, map_parts, parts, with_parts
 from sparkleene.olap.hierarchy import Hierarchy
-from sparkleene.olap.reword import Names, meant, reworded, wrong
+from sparkleene.olap.reword import Names, find_labels, mistake, replace_pattern
 
 
 def roll_up(
@@ -23,8 +23,10 @@ def roll_up(
 ) -> ast.Query:
     """Return a coarser query; see `Query.roll_up`."""
     if (name is None) == (remove is None) or (to is not None and name is None):
-        raise wrong("what is to be rolled up?", "give the name of a type, or remove=")
-    return without(tree, str(remove)) if name is None else rolled_up(tree, name, to, _there(hierarchy))
+        raise mistake("what is to be rolled up?", "give the name of a type, or remove=")
+    return (
+        remove_labels(tree, str(remove)) if name is None else generalize(tree, name, to, _require(hierarchy))
+    )
 
 
 def drill_down(
@@ -40,58 +42,58 @@ def drill_down(
     if insert is None:
         if name is None or to is None or before is not None or after is not None:
             help = "give the name of a type and of one below it, or insert= with before= or after="
-            raise wrong("what is to be drilled down to?", help)
-        return drilled_down(tree, name, to, _there(hierarchy))
+            raise mistake("what is to be drilled down to?", help)
+        return specialize(tree, name, to, _require(hierarchy))
     beside = after if before is None else before
     if beside is None or (before and after) or name is not None or to is not None:
         help = "give insert= with the label that it is before= or after="
-        raise wrong("where is the type to be put in?", help)
-    return with_part(tree, part(insert), beside, before is None)
+        raise mistake("where is the type to be put in?", help)
+    return insert_part(tree, part(insert), beside, before is None)
 
 
-def _there(hierarchy: Hierarchy | None) -> Hierarchy:
+def _require(hierarchy: Hierarchy | None) -> Hierarchy:
     if hierarchy is None:
-        raise wrong("the query has no hierarchy", "give it one: hierarchy={'Dallas': 'Texas'}")
+        raise mistake("the query has no hierarchy", "give it one: hierarchy={'Dallas': 'Texas'}")
     return hierarchy
 
 
 # ---- concepts
 
 
-def rolled_up(tree: ast.Query, name: str, to: str | None, hierarchy: Hierarchy) -> ast.Query:
+def generalize(tree: ast.Query, name: str, to: str | None, hierarchy: Hierarchy) -> ast.Query:
     """Return the query with a type replaced by the concept above it, or by one further up.
 
     >>> from sparkleene.language import parse, to_text
     >>> tree = parse("RETURN COUNT(Dallas) PATTERN SEQ(Dallas, Bus+)")
-    >>> print(to_text(rolled_up(tree, "Dallas", None, Hierarchy({"Dallas": "Texas"}))))
+    >>> print(to_text(generalize(tree, "Dallas", None, Hierarchy({"Dallas": "Texas"}))))
     RETURN COUNT(Dallas)
     PATTERN SEQ(Texas Dallas, Bus+)
     """
-    chosen = meant(tree.pattern, name)
-    kind = _type(tree.pattern, chosen)
-    above = _above(kind, hierarchy)
+    chosen = find_labels(tree.pattern, name)
+    kind = _type_of(tree.pattern, chosen)
+    above = _concepts_above(kind, hierarchy)
     if not above:
         known = listing(sorted(hierarchy.parents))
-        raise wrong(
+        raise mistake(
             f"there is no concept above '{kind}'", suggest(kind, hierarchy.parents), f"below one are {known}"
         )
     if to is not None and to not in above:
-        raise wrong(f"'{to}' is not above '{kind}'", suggest(to, above), f"above it are {listing(above)}")
-    return _retyped(tree, chosen, to or above[0])
+        raise mistake(f"'{to}' is not above '{kind}'", suggest(to, above), f"above it are {listing(above)}")
+    return _change_type(tree, chosen, to or above[0])
 
 
-def drilled_down(tree: ast.Query, name: str, to: str, hierarchy: Hierarchy) -> ast.Query:
+def specialize(tree: ast.Query, name: str, to: str, hierarchy: Hierarchy) -> ast.Query:
     """Return the query with a concept replaced by a type or concept below it."""
-    chosen = meant(tree.pattern, name)
-    kind = _type(tree.pattern, chosen)
+    chosen = find_labels(tree.pattern, name)
+    kind = _type_of(tree.pattern, chosen)
     below = hierarchy.below(kind)[1:]
     if to not in below:
         note = f"below it are {listing(below)}" if below else f"nothing is below '{kind}'"
-        raise wrong(f"'{to}' is not below '{kind}'", suggest(to, below), note)
-    return _retyped(tree, chosen, to)
+        raise mistake(f"'{to}' is not below '{kind}'", suggest(to, below), note)
+    return _change_type(tree, chosen, to)
 
 
-def _above(kind: str, hierarchy: Hierarchy) -> list[str]:
+def _concepts_above(kind: str, hierarchy: Hierarchy) -> list[str]:
     """Return the concepts above a type, the nearest first."""
     found = [kind]
     while (above := hierarchy.parents.get(found[-1])) is not None:
@@ -99,12 +101,12 @@ def _above(kind: str, hierarchy: Hierarchy) -> list[str]:
     return found[1:]
 
 
-def _type(pattern: ast.Pattern, chosen: Names) -> str:
+def _type_of(pattern: ast.Pattern, chosen: Names) -> str:
     """Return the type of some labels, which they have in common."""
     return next(atom.type for atom, _ in atoms(pattern) if atom.label in chosen)
 
 
-def _retyped(tree: ast.Query, chosen: Names, kind: str) -> ast.Query:
+def _change_type(tree: ast.Query, chosen: Names, kind: str) -> ast.Query:
     """Give some labels another type."""
 
     def change(atom: ast.Atom) -> ast.Atom:
@@ -112,76 +114,70 @@ def _retyped(tree: ast.Query, chosen: Names, kind: str) -> ast.Query:
             return atom
         return replace(atom, type=kind, alias=None if atom.label == kind else atom.label)
 
-    return reworded(tree, map_atoms(tree.pattern, change), frozenset())
+    return replace_pattern(tree, map_atoms(tree.pattern, change), frozenset())
 
 
 # ---- patterns
 
 
-def with_part(tree: ast.Query, new: ast.Pattern, beside: str, after: bool) -> ast.Query:
+def insert_part(tree: ast.Query, new: ast.Pattern, beside: str, after: bool) -> ast.Query:
     """Return the query with a part put into its pattern, directly before or after a type.
 
     >>> from sparkleene.language import parse, pattern_to_text
     >>> tree = parse("RETURN COUNT(*) PATTERN SEQ(G, A, T)")
-    >>> pattern_to_text(with_part(tree, ast.Not(ast.Atom("D")), "G", True).pattern)
+    >>> pattern_to_text(insert_part(tree, ast.Not(ast.Atom("D")), "G", True).pattern)
     'SEQ(G, NOT D, A, T)'
     """
-    chosen = meant(tree.pattern, beside)
+    chosen = find_labels(tree.pattern, beside)
     places = [atom for atom, _ in atoms(tree.pattern) if atom.label in chosen]
     if len(places) > 1:
         help = "name one of them, by an alias of its own"
-        raise wrong(f"'{beside}' stands in the pattern {len(places)} times", help)
-    pattern = _put(tree.pattern, new, places[0].label, after)
-    if isinstance(pattern, tuple):
-        pattern = ast.Seq(pattern)
+        raise mistake(f"'{beside}' stands in the pattern {len(places)} times", help)
+    pattern = _join(_insert(tree.pattern, new, places[0].label, after))
     return replace(tree, pattern=pattern)
 
 
-def _put(
-    pattern: ast.Pattern, new: ast.Pattern, label: str, after: bool
-) -> ast.Pattern | tuple[ast.Pattern, ...]:
+def _insert(pattern: ast.Pattern, new: ast.Pattern, label: str, after: bool) -> tuple[ast.Pattern, ...]:
     """Put a part beside a label: into the SEQ around it if there is one, else as two parts for one."""
     if not any(atom.label == label for atom, _ in atoms(pattern)):
-        return pattern
+        return (pattern,)
     if isinstance(pattern, ast.Atom | ast.Not) or (
         isinstance(pattern, ast.Repeat) and isinstance(pattern.pattern, ast.Atom)
     ):
         return (pattern, new) if after else (new, pattern)
     if isinstance(pattern, ast.Seq):
-        made = [_put(each, new, label, after) for each in pattern.parts]
-        parts = [one for each in made for one in (each if isinstance(each, tuple) else (each,))]
-        return replace(pattern, parts=tuple(parts))
-
-    def closed(inner: ast.Pattern) -> ast.Pattern:
-        made = _put(inner, new, label, after)
-        return ast.Seq(made) if isinstance(made, tuple) else made
-
-    return map_parts(pattern, closed)
+        made = (one for each in pattern.parts for one in _insert(each, new, label, after))
+        return (replace(pattern, parts=tuple(made)),)
+    return (map_parts(pattern, lambda inner: _join(_insert(inner, new, label, after))),)
 
 
-def without(tree: ast.Query, name: str) -> ast.Query:
+def _join(parts: tuple[ast.Pattern, ...]) -> ast.Pattern:
+    return parts[0] if len(parts) == 1 else ast.Seq(parts)
+
+
+def remove_labels(tree: ast.Query, name: str) -> ast.Query:
     """Return the query with the events of a label or type taken out of its pattern, and the conditions on them.
 
     >>> from sparkleene.language import parse, to_text
     >>> tree = parse("RETURN COUNT(*) PATTERN SEQ(G, D+, A) WHERE D.x > 3 AND G.x = A.x = D.x")
-    >>> print(to_text(without(tree, "D")))
+    >>> print(to_text(remove_labels(tree, "D")))
     RETURN COUNT(*)
     PATTERN SEQ(G, A)
     WHERE G.x = A.x
     """
-    chosen = meant(tree.pattern, name)
-    pattern = _left(tree.pattern, chosen)
+    chosen = find_labels(tree.pattern, name)
+    pattern = _remove(tree.pattern, chosen)
     if pattern is None or all(negated for _, negated in atoms(pattern)):
-        raise wrong(f"without '{name}' nothing is left of the pattern", None)
-    return reworded(tree, pattern, chosen)
+        raise mistake(f"without '{name}' nothing is left of the pattern", None)
+    return replace_pattern(tree, pattern, chosen)
 
 
-def _left(pattern: ast.Pattern, gone: Names) -> ast.Pattern | None:
+def _remove(pattern: ast.Pattern, removed: Names) -> ast.Pattern | None:
     """Return what is left of a pattern without some labels."""
     if isinstance(pattern, ast.Atom):
-        return None if pattern.label in gone else pattern
+        return None if pattern.label in removed else pattern
     given = parts(pattern)
-    kept = tuple(left for each in given if (left := _left(each, gone)) is not None)
+    kept = tuple(left for each in given if (left := _remove(each, removed)) is not None)
     if len(kept) < min(2, len(given)):
         return kept[0] if kept else None
     return with_parts(pattern, kept)
