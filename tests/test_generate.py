@@ -19,7 +19,7 @@ import pytest
 
 import sparkleene as sk
 from sparkleene.generators import NAMES, find
-from sparkleene.generators.stream import START, Members
+from sparkleene.generators.generator import START, Members
 
 ROOT = Path(__file__).parents[1]
 QUERIES = ROOT / "examples" / "queries"

@@ -11,7 +11,7 @@ from sparkleene.language import parse, parse_expression, to_text
 from sparkleene.language.bind import bind
 from sparkleene.language.patterns import type_spans
 from sparkleene.options import QueryOptions
-from sparkleene.plan.needs import needs
+from sparkleene.plan.needed_columns import needed_columns
 from sparkleene.plan.plan import Plan, plan
 
 V = TypeVar("V")
@@ -91,7 +91,7 @@ class PreparedQuery:
     def columns(self, plan: Plan) -> list[str]:
         """Return the columns of the data that a plan of the query reads."""
         others = (self.options.time, self.options.type_column, self.options.tiebreak)
-        return sorted(needs(plan.bound) | {name for name in others if name is not None})
+        return sorted(needed_columns(plan.bound) | {name for name in others if name is not None})
 
     def check_types(self, names: Collection[str]) -> None:
         """Raise if data with these columns has none of event types, with the ways to do without."""

@@ -42,7 +42,7 @@ Named = tuple[tuple[Event, str], ...]
 
 
 @dataclass(frozen=True, slots=True)
-class Stream:
+class SubStream:
     """A sub-stream: the values of its keys, its events in order, and the labels that each may carry."""
 
     key: tuple[Any, ...]
@@ -107,10 +107,10 @@ def _cells(bound: Bound, events: list[Event], offset: Any) -> dict[Cell, list[tu
     """Collect the matches of every window and group, each with the key of its sub-stream."""
     cells: dict[Cell, list[tuple[tuple[Any, ...], Match]]] = {}
     times = sorted({event.time for event in events})
-    for stream in _streams(bound, events):
+    for stream in _substreams(bound, events):
         group = tuple(stream.key[index] for index in bound.group)
         for window, inside in _windows(bound, stream, times, offset):
-            for match in _matches(bound, Scope(bound, inside, stream.labels)):
+            for match in _matches(bound, Matcher(bound, inside, stream.labels)):
                 cells.setdefault((window, group), []).append((stream.key, match))
     if bound.window is not None and bound.window.slide is None:  # only where some match of the group ends
         return {
@@ -121,12 +121,12 @@ def _cells(bound: Bound, events: list[Event], offset: Any) -> dict[Cell, list[tu
     return cells
 
 
-def _matches(bound: Bound, scope: Scope) -> Iterator[Match]:
+def _matches(bound: Bound, matcher: Matcher) -> Iterator[Match]:
     """Yield the trends of a window, or for P AND Q the unordered pairs of different trends."""
     if not isinstance(bound.pattern, And):
-        yield from ((trend,) for trend in scope.trends(bound.pattern))
+        yield from ((trend,) for trend in matcher.trends(bound.pattern))
         return
-    left, right = (tuple(scope.trends(operand)) for operand in bound.pattern.operands)
+    left, right = (tuple(matcher.trends(operand)) for operand in bound.pattern.operands)
     seen: set[frozenset[Trend]] = set()
     for pair in product(left, right):
         if pair[0] != pair[1] and frozenset(pair) not in seen:
@@ -154,7 +154,7 @@ def _events(
     return sorted(events, key=lambda event: (event.order, event.position))
 
 
-def _streams(bound: Bound, events: Iterable[Event]) -> Iterator[Stream]:
+def _substreams(bound: Bound, events: Iterable[Event]) -> Iterator[SubStream]:
     """Split the events into sub-streams: by universal keys, then by all combinations of typed ones."""
     universal = [key for key in bound.keys if key.labels is None]
     typed = [key for key in bound.keys if key.labels is not None]
@@ -179,7 +179,7 @@ def _streams(bound: Bound, events: Iterable[Event]) -> Iterator[Stream]:
                     labels[event.position] = tuple(
                         i for i in allowed if all(_value(term, event.row) is True for term in bound.local[i])
                     )
-            yield Stream(tuple(values[key] for key in bound.keys), tuple(members), labels)
+            yield SubStream(tuple(values[key] for key in bound.keys), tuple(members), labels)
 
 
 def _binds(key: Key, label: int) -> bool:
@@ -195,7 +195,7 @@ def _existing(bound: Bound, key: Key, events: Iterable[Event]) -> list[Any]:
 
 
 def _windows(
-    bound: Bound, stream: Stream, times: Iterable[Any], offset: Any
+    bound: Bound, stream: SubStream, times: Iterable[Any], offset: Any
 ) -> Iterator[tuple[tuple[Any, Any], tuple[Event, ...]]]:
     """Yield each window that holds an event of the sub-stream, as (start, end), with its events."""
     window = bound.window
@@ -284,7 +284,7 @@ def _skips(repeat: Repeat, guards: Guards) -> Iterator[Guards]:
 # ---- trends of one sub-stream in one window
 
 
-class Scope:
+class Matcher:
     """The events of one sub-stream in one window: nothing else exists for the trends among them."""
 
     def __init__(
@@ -349,7 +349,7 @@ class Scope:
         return any(last.order < other.order < event.order for other in kept)
 
     def _free(self, guards: Guards, after: Order | None, before: Order | None) -> bool:
-        """Tell whether no negated match lies strictly between the two; None is the window.s border."""
+        """Tell whether no negated match lies strictly between the two; None is the window's border."""
         return not any(
             (after is None or start > after) and (before is None or end < before)
             for negated in guards

@@ -7,9 +7,9 @@ import pyarrow as pa
 import pytest
 
 from sparkleene.charts import Chart, chart
-from sparkleene.charts.numbers import Numbers, numbers, parsed, word
+from sparkleene.charts.numbers import Numbers, format_number, numbers, parse_decimals
 from sparkleene.charts.scale import Scale, scale_of
-from sparkleene.charts.times import axis_of, starts
+from sparkleene.charts.times import axis_of, read_starts
 from sparkleene.errors import DataError, QueryError
 
 
@@ -64,19 +64,21 @@ def test_a_result_without_numbers() -> None:
 
 
 def test_numbers_of_any_size() -> None:
-    read = parsed(["9" * 5000, "-" + "9" * 5000, "0", "0.000", "12.5", "-0.0025", None, "1" + "0" * 17])
+    read = parse_decimals(
+        ["9" * 5000, "-" + "9" * 5000, "0", "0.000", "12.5", "-0.0025", None, "1" + "0" * 17]
+    )
     assert read.sign.tolist()[:6] == [1, -1, 0, 0, 1, -1] and math.isnan(read.sign[6])
     assert read.log10 == pytest.approx(
         [5000, 5000, -math.inf, -math.inf, math.log10(12.5), math.log10(0.0025), math.nan, 17], nan_ok=True
     )
-    tiny = parsed(["0." + "0" * 400 + "25"])
+    tiny = parse_decimals(["0." + "0" * 400 + "25"])
     assert tiny.log10[0] == pytest.approx(-401 + math.log10(2.5))
 
 
 def test_exact_and_double_numbers_are_the_same() -> None:
     values = [0.0, 1.0, -3.25, 1e300, 123456789.0]
     double = numbers(pa.chunked_array([values]))
-    exact = parsed([f"{value:f}" for value in values])
+    exact = parse_decimals([f"{value:f}" for value in values])
     assert double.sign.tolist() == exact.sign.tolist()
     assert double.log10 == pytest.approx(exact.log10)
     assert double.words() == exact.words()
@@ -100,7 +102,7 @@ def test_exact_and_double_numbers_are_the_same() -> None:
 )
 def test_words(value: float, text: str) -> None:
     size = -math.inf if value == 0 else math.log10(abs(value)) if math.isfinite(value) else math.inf
-    assert word(float(np.sign(value)), size) == text
+    assert format_number(float(np.sign(value)), size) == text
 
 
 # ---- scales
@@ -127,14 +129,14 @@ def test_log_scale(values: list[float | None], log: bool) -> None:
 
 def test_places() -> None:
     scale = Scale(True, 0.0, 4.0)
-    assert scale.places(parsed(["1", "100", "10000", None])) == pytest.approx(
+    assert scale.places(parse_decimals(["1", "100", "10000", None])) == pytest.approx(
         [0, 0.5, 1, math.nan], nan_ok=True
     )
-    zero = scale_of(parsed(["0", "1", "10000"]))
-    assert zero.zero and zero.places(parsed(["0"])).tolist() == [0]
-    assert zero.places(parsed(["1"]))[0] > 0.1
-    both = scale_of(parsed(["-2" + "0" * 400, "2" + "0" * 400]))
-    assert both.places(parsed(["0", "1" + "0" * 400])) == pytest.approx([0.5, 0.75])
+    zero = scale_of(parse_decimals(["0", "1", "10000"]))
+    assert zero.zero and zero.places(parse_decimals(["0"])).tolist() == [0]
+    assert zero.places(parse_decimals(["1"]))[0] > 0.1
+    both = scale_of(parse_decimals(["-2" + "0" * 400, "2" + "0" * 400]))
+    assert both.places(parse_decimals(["0", "1" + "0" * 400])) == pytest.approx([0.5, 0.75])
     assert both.places(Numbers(np.array([1.0, -1.0]), np.array([np.inf, np.inf]))).tolist() == [1, 0]
 
 
@@ -147,7 +149,7 @@ def test_ticks_are_few_and_inside() -> None:
         ["0", "3", "9" * 30],
         ["7" * 9],
     ):
-        for scale in (scale_of(parsed(values)), scale_of(parsed(values), bars=True)):
+        for scale in (scale_of(parse_decimals(values)), scale_of(parse_decimals(values), bars=True)):
             ticks = scale.ticks()
             assert 2 <= len(ticks) <= 9
             assert all(-0.05 <= tick.place <= 1.05 for tick in ticks)
@@ -164,7 +166,7 @@ def test_the_largest_groups_are_kept_in_order() -> None:
     made = chart(table, groups=["g"], most=3)
     assert [series.name for series in made.series] == ["a", "b", "c"]
     assert (made.left_out, made.more(3), made.more(2)) == (2, "and 2 groups more", "and 3 groups more")
-    assert made.series[0].most().words() == ["9"]
+    assert made.series[0].peak().words() == ["9"]
 
 
 def test_infinite_groups_are_the_largest_and_missing_ones_the_smallest() -> None:
@@ -220,7 +222,7 @@ def test_windows_at_equal_distances_have_a_step() -> None:
 
 def test_times_are_those_of_their_zone() -> None:
     column = pa.chunked_array([pa.array([0], pa.timestamp("s", "Europe/Berlin"))])
-    values, zone = starts(column)
+    values, zone = read_starts(column)
     assert (str(values[0]), zone) == ("1970-01-01T01:00:00", "Europe/Berlin")
 
 

@@ -10,7 +10,7 @@ import pyarrow as pa
 import pytest
 
 from sparkleene.charts import Chart, chart
-from sparkleene.charts.curve import band, broken, thinned
+from sparkleene.charts.curve import band, break_at_gaps, thin_out
 from sparkleene.charts.picture import figure
 from sparkleene.charts.times import axis_of
 from sparkleene.errors import QueryError
@@ -125,20 +125,20 @@ def test_nothing_is_left_behind() -> None:
 
 def test_lines_break_at_missing_windows() -> None:
     x = np.array([0, 10, 40, 50, 60])
-    broken_x, y = broken(x, np.arange(5.0), axis_of(x))
+    broken_x, y = break_at_gaps(x, np.arange(5.0), axis_of(x))
     assert (
         broken_x.tolist() == [0, 10, 10, 40, 50, 60]
         and np.isnan(y).tolist() == [False, False, True] + [False] * 3
     )
     uneven = np.array([0, 1, 50, 800])
-    assert not np.isnan(broken(uneven, np.arange(4.0), axis_of(uneven))[1]).any()
+    assert not np.isnan(break_at_gaps(uneven, np.arange(4.0), axis_of(uneven))[1]).any()
 
 
 def test_long_lines_are_thinned_and_keep_their_peaks() -> None:
     x = np.arange(100_000)
     y = np.sin(x / 1000)
     y[77_777], y[50_000:50_010] = 9.0, np.nan
-    short_x, short_y = thinned(x, y)
+    short_x, short_y = thin_out(x, y)
     assert short_x.size < 5_000
     assert np.nanmax(short_y) == 9.0 and np.isnan(short_y).any()
     assert (np.diff(short_x) > 0).all()

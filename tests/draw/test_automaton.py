@@ -13,7 +13,7 @@ from tests.chance import cases
 from tests.conformance.strategies import Case, case
 
 from sparkleene.draw.automaton import to_dot, to_svg
-from sparkleene.draw.graph import Automaton, Edge, Node, automata
+from sparkleene.draw.graph import Automaton, GraphEdge, GraphNode, automata
 from sparkleene.draw.layout import BEND, AutomatonLayout
 from sparkleene.plan.explain import MOST_STATES
 from sparkleene.plan.plan import Plan, plan
@@ -77,10 +77,10 @@ def test_conditions_are_at_their_place() -> None:
     where = "S.price > NEXT(S).price AND S.volume < NEXT(S).volume AND S.price > 3 AND [company]"
     automaton = only(f"PATTERN Stock S+ WHERE {where}")
     assert automaton.edges == (
-        Edge(0, 1),
-        Edge(1, 1, ("S.price > NEXT(S).price", "S.volume < NEXT(S).volume")),
+        GraphEdge(0, 1),
+        GraphEdge(1, 1, ("S.price > NEXT(S).price", "S.volume < NEXT(S).volume")),
     )
-    assert automaton.nodes == (Node("start"), Node("state", "S", "Stock", ("S.price > 3",), True))
+    assert automaton.nodes == (GraphNode("start"), GraphNode("state", "S", "Stock", ("S.price > 3",), True))
 
 
 def test_a_negated_condition_is_no_forbidden_pattern() -> None:
@@ -116,7 +116,7 @@ def test_ambiguous_patterns_have_a_note() -> None:
 def test_many_states_are_not_all_drawn(pattern: str, more: int) -> None:
     automaton = only(f"PATTERN {pattern}")
     assert len(names(automaton)) == MOST_STATES
-    assert automaton.nodes[-1] == Node("more", f"and {more} state{'s' * (more > 1)} more")
+    assert automaton.nodes[-1] == GraphNode("more", f"and {more} state{'s' * (more > 1)} more")
     last = len(automaton.nodes) - 1
     assert (last - 1, last) in steps(automaton) and (last, last) not in steps(automaton)
     assert f"… and {more} state" in to_svg(planned(f"PATTERN {pattern}"))

@@ -17,7 +17,7 @@ from sparkleene.columns.labels import label_masks
 from sparkleene.errors import DataError
 from sparkleene.language import parse, parse_expression
 from sparkleene.language.bind import bind
-from sparkleene.plan.needs import needs
+from sparkleene.plan.needed_columns import needed_columns
 from sparkleene.spark import parquet
 from sparkleene.spark.files import find_files, partition
 from sparkleene.spark.footers import wider
@@ -57,7 +57,7 @@ def plan(where="", pattern="A+", columns=None, **options):
 def kept(path, bound, type_column="kind", **options):
     """Return the row groups that are left, as pairs of file name and number."""
     files = discover(path)
-    columns = (needs(bound) | {"t", type_column}) & set(files.schema.names)
+    columns = (needed_columns(bound) | {"t", type_column}) & set(files.schema.names)
     source = choose(files, columns, "t", bounds=[bound], type_column=type_column, **options)
     return [(os.path.basename(p.path), n) for p in source.pieces for n in p.row_groups]
 

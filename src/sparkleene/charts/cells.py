@@ -40,10 +40,10 @@ def width_of(text: str) -> int:
     )
 
 
-def fitted(text: str, width: int, ink: Ink = BLOCKS, right: bool = False) -> str:
+def fit(text: str, width: int, ink: Ink = BLOCKS, right: bool = False) -> str:
     """Cut or pad text to a number of columns.
 
-    >>> fitted("finance", 5), fitted("tech", 6), fitted("12", 4, right=True)
+    >>> fit("finance", 5), fit("tech", 6), fit("12", 4, right=True)
     ('fina…', 'tech  ', '  12')
     """
     if ink is ASCII and not text.isascii():
@@ -56,17 +56,17 @@ def fitted(text: str, width: int, ink: Ink = BLOCKS, right: bool = False) -> str
     return pad + text if right else text + pad
 
 
-def area(places: Array, rows: int, origin: float, ink: Ink) -> list[str]:
+def draw_area(places: Array, rows: int, origin: float, ink: Ink) -> list[str]:
     r"""Draw columns of heights from 0 to 1, from the top row down; NaN leaves a column empty.
 
     With an origin above 0 columns grow from there, up and down.
 
-    >>> print("\n".join(area(np.array([0, 0.3, np.nan, 1]), 2, 0.0, BLOCKS)))
+    >>> print("\n".join(draw_area(np.array([0, 0.3, np.nan, 1]), 2, 0.0, BLOCKS)))
        █
     ▁▅ █
-    >>> area(np.array([0.9, 0.1]), 1, 0.5, BLOCKS)
+    >>> draw_area(np.array([0.9, 0.1]), 1, 0.5, BLOCKS)
     ['▀▄']
-    >>> area(np.array([0.9, 0.1]), 2, 1.0, BLOCKS)
+    >>> draw_area(np.array([0.9, 0.1]), 2, 1.0, BLOCKS)
     ['▀█', ' █']
     """
     there = ~np.isnan(places)
@@ -84,10 +84,10 @@ def area(places: Array, rows: int, origin: float, ink: Ink) -> list[str]:
     return lines
 
 
-def bar(place: float, width: int, origin: float, ink: Ink) -> str:
+def draw_bar(place: float, width: int, origin: float, ink: Ink) -> str:
     """Draw a bar of a length from 0 to 1; NaN draws nothing.
 
-    >>> bar(0.5, 7, 0.0, BLOCKS), bar(0.0, 4, 0.5, BLOCKS), bar(0.9, 4, 0.5, BLOCKS)
+    >>> draw_bar(0.5, 7, 0.0, BLOCKS), draw_bar(0.0, 4, 0.5, BLOCKS), draw_bar(0.9, 4, 0.5, BLOCKS)
     ('███▌   ', '██  ', '  █▌')
     """
     if np.isnan(place) or place == origin:

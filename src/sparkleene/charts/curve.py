@@ -1,4 +1,4 @@
-"""Lines to draw: broken where windows are missing, thinned where there are more of them than pixels."""
+"""Lines to draw: broken where windows are missing, thinned out where there are more of them than pixels."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ PIXELS = 1200  # columns of a picture that a line can tell apart
 COARSE = 150  # columns of what only stands behind
 
 
-def broken(x: Array, y: Array, axis: Axis | None) -> tuple[Array, Array]:
+def break_at_gaps(x: Array, y: Array, axis: Axis | None) -> tuple[Array, Array]:
     """Put NaN where windows are missing between two.
 
-    >>> broken(np.array([0, 10, 40]), np.array([1.0, 2, 3]), Axis(0, 40, 10.0, 4))
+    >>> break_at_gaps(np.array([0, 10, 40]), np.array([1.0, 2, 3]), Axis(0, 40, 10.0, 4))
     (array([ 0, 10, 10, 40]), array([ 1.,  2., nan,  3.]))
     """
     if axis is None or not axis.step or x.size < 2:
@@ -26,10 +26,10 @@ def broken(x: Array, y: Array, axis: Axis | None) -> tuple[Array, Array]:
     return np.insert(x, after, x[after - 1]), np.insert(y, after, np.nan)
 
 
-def thinned(x: Array, y: Array, columns: int = PIXELS) -> tuple[Array, Array]:
+def thin_out(x: Array, y: Array, columns: int = PIXELS) -> tuple[Array, Array]:
     """Keep the first, last, lowest and highest point of each column of pixels, which draw the same line.
 
-    >>> x, y = thinned(np.arange(100_000), np.sin(np.arange(100_000)))
+    >>> x, y = thin_out(np.arange(100_000), np.sin(np.arange(100_000)))
     >>> x.size <= 4 * 1200, bool(y.max() > 0.9999)
     (True, True)
     """
@@ -46,10 +46,10 @@ def thinned(x: Array, y: Array, columns: int = PIXELS) -> tuple[Array, Array]:
     return x[keep], y[keep]
 
 
-def lonely(y: Array) -> Array:
+def lonely_points(y: Array) -> Array:
     """Return a mask of points without a neighbour, of which a line shows nothing.
 
-    >>> lonely(np.array([1.0, np.nan, 2.0, 3.0])).tolist()
+    >>> lonely_points(np.array([1.0, np.nan, 2.0, 3.0])).tolist()
     [True, False, False, False]
     """
     gap = np.r_[True, np.isnan(y), True]

@@ -25,21 +25,21 @@ class Series:
     y: Numbers
     largest: int  # which of the values is the largest
 
-    def most(self) -> Numbers:
+    def peak(self) -> Numbers:
         """Return the largest value, as an array of one."""
         return self.y.take(slice(self.largest, self.largest + 1))
 
 
-def by_size(series: Sequence[Series]) -> list[int]:
+def order_by_size(series: Sequence[Series]) -> list[int]:
     """Return the places of series from the one with the largest value down."""
-    keys = [np.array([one.most().keys()[i][0] for one in series]) for i in (0, 1)]
+    keys = [np.array([one.peak().keys()[i][0] for one in series]) for i in (0, 1)]
     order: list[int] = np.lexsort((-np.arange(len(series)), *keys))[::-1].tolist()
     return order
 
 
 def largest_of(series: Sequence[Series], most: int) -> tuple[Series, ...]:
     """Return the series with the largest values, in the order that they have."""
-    return tuple(series[i] for i in sorted(by_size(series)[:most]))
+    return tuple(series[i] for i in sorted(order_by_size(series)[:most]))
 
 
 def value_column(table: pa.Table, value: str | None, groups: Sequence[str]) -> str:
@@ -66,7 +66,7 @@ def value_column(table: pa.Table, value: str | None, groups: Sequence[str]) -> s
     return value
 
 
-def series_of(
+def split_series(
     table: pa.Table, groups: Sequence[str], x: Array, y: Numbers, most: int
 ) -> tuple[list[Series], int]:
     """Return the groups with the largest values, in order of their names, and how many are left out.
@@ -83,8 +83,8 @@ def series_of(
     ranked = np.lexsort((minor, major, code))
     edges = np.flatnonzero(np.r_[True, np.diff(code) != 0, True])
     largest = ranked[edges[1:] - 1]  # the last row of each group is its largest
-    by_size = np.lexsort((-np.arange(largest.size), minor[largest], major[largest]))[::-1]
-    kept = np.sort(by_size[:most]).tolist()
+    order_by_size = np.lexsort((-np.arange(largest.size), minor[largest], major[largest]))[::-1]
+    kept = np.sort(order_by_size[:most]).tolist()
     names = _names(table.take(pa.array(first[kept])), groups)
     found = [
         Series(

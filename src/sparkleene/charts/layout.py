@@ -16,7 +16,7 @@ Grid = list[list["Axes"]]
 """Axes in rows."""
 
 
-def plain_axes(made: Figure) -> Axes:
+def add_axes(made: Figure) -> Axes:
     """Add axes with no more than can be read."""
     axes = made.add_axes((0.1, 0.1, 0.8, 0.8), label=str(len(made.axes)))
     for spine in axes.spines.values():
@@ -26,12 +26,12 @@ def plain_axes(made: Figure) -> Axes:
     return axes
 
 
-def say(on: Any, x: float, y: float, text: str, **style: Any) -> Any:
+def write_text(on: Any, x: float, y: float, text: str, **style: Any) -> Any:
     """Write text as it is, dollar signs and all."""
     return on.text(x, y, text, **({"color": INK, "parse_math": False} | style))
 
 
-def shortened(text: str) -> str:
+def shorten(text: str) -> str:
     """Cut the name of a group that is too long to stand beside a picture."""
     return text if len(text) <= LONGEST else f"{text[: LONGEST - 1]}…"
 
@@ -46,7 +46,7 @@ def arrange(made: Figure, grid: Grid, title: str) -> None:
     pad = PAD * made.dpi
     top = pad
     if title:
-        written = say(made, pad / width, 1 - pad / height, title, size=13, weight="bold", va="top")
+        written = write_text(made, pad / width, 1 - pad / height, title, size=13, weight="bold", va="top")
         top += written.get_window_extent(renderer).height + pad
     every = [axes for row in grid for axes in row]
     across, down = GAPS[0] * made.dpi, GAPS[1] * made.dpi

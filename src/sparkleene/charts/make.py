@@ -9,10 +9,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from sparkleene.charts.chart import Chart
-from sparkleene.charts.data import WINDOW, by_size, one_line, series_of, value_column
+from sparkleene.charts.data import WINDOW, one_line, order_by_size, split_series, value_column
 from sparkleene.charts.numbers import Numbers, numbers
 from sparkleene.charts.scale import Scale, scale_of
-from sparkleene.charts.times import axis_of, starts, written
+from sparkleene.charts.times import axis_of, format_starts, read_starts
 from sparkleene.errors import Diagnostic, QueryError
 
 
@@ -49,18 +49,20 @@ def chart(
     axis, window = None, ""
     x = np.zeros(table.num_rows)
     if "window_start" in table.column_names:
-        x, zone = starts(table.column("window_start"))
+        x, zone = read_starts(table.column("window_start"))
         axis = axis_of(x, zone)
         if axis.windows == 1:
-            window, axis = _only(table, zone), None
-    found, left_out = series_of(table, groups, x, numbers(table.column(name)), most)
+            window, axis = _describe_window(table, zone), None
+    found, left_out = split_series(table, groups, x, numbers(table.column(name)), most)
     if axis is None:  # bars read best from the largest down
-        found = [found[i] for i in by_size(found)]
+        found = [found[i] for i in order_by_size(found)]
     drawn = Numbers(*(np.concatenate([getattr(s.y, part) for s in found]) for part in ("sign", "log10")))
     return Chart(shown, tuple(found), scale_of(drawn, axis is None), axis, title, by, left_out, window)
 
 
-def _only(table: pa.Table, zone: str) -> str:
+def _describe_window(table: pa.Table, zone: str) -> str:
     """Write the only window there is."""
-    ends = [starts(table.column(name).slice(0, 1))[0][0] for name in WINDOW if name in table.column_names]
-    return " to ".join(written(*ends)) + (f" {zone}" if zone else "")
+    ends = [
+        read_starts(table.column(name).slice(0, 1))[0][0] for name in WINDOW if name in table.column_names
+    ]
+    return " to ".join(format_starts(*ends)) + (f" {zone}" if zone else "")

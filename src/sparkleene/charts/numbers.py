@@ -49,7 +49,7 @@ class Numbers:
     def scaled(self, power: int = 0) -> Array:
         """Return the numbers as doubles, divided by a power of ten.
 
-        >>> parsed(["-2" + "0" * 400, None]).scaled(400).round(9).tolist()
+        >>> parse_decimals(["-2" + "0" * 400, None]).scaled(400).round(9).tolist()
         [-2.0, nan]
         """
         with np.errstate(over="ignore", invalid="ignore", under="ignore"):
@@ -57,7 +57,7 @@ class Numbers:
 
     def words(self) -> list[str]:
         """Write each of them for a person; '' for what is missing."""
-        return [word(s, g) for s, g in zip(self.sign.tolist(), self.log10.tolist(), strict=True)]
+        return [format_number(s, g) for s, g in zip(self.sign.tolist(), self.log10.tolist(), strict=True)]
 
 
 def is_numeric(column: pa.ChunkedArray) -> bool:
@@ -83,18 +83,18 @@ def numbers(column: pa.ChunkedArray) -> Numbers:
     """
     type = column.type
     if pa.types.is_decimal(type):
-        return parsed([None if value is None else f"{value:f}" for value in column.to_pylist()])
+        return parse_decimals([None if value is None else f"{value:f}" for value in column.to_pylist()])
     if pa.types.is_string(type) or pa.types.is_large_string(type):
-        return parsed(column.to_pylist())
+        return parse_decimals(column.to_pylist())
     values = column.cast(pa.float64(), safe=False).to_numpy()  # NULL is NaN
     with np.errstate(divide="ignore"):
         return Numbers(np.sign(values), np.log10(np.abs(values)))
 
 
-def parsed(texts: list[str | None]) -> Numbers:
+def parse_decimals(texts: list[str | None]) -> Numbers:
     """Read decimal text of any length.
 
-    >>> parsed(["1" + "0" * 5000, "-0.001", "0.0"]).log10.tolist()
+    >>> parse_decimals(["1" + "0" * 5000, "-0.001", "0.0"]).log10.tolist()
     [5000.0, -3.0, -inf]
     """
     sign, log = np.empty(len(texts)), np.empty(len(texts))
@@ -115,11 +115,11 @@ def _parse(text: str) -> tuple[float, float]:
     return (-1.0 if text.startswith("-") else 1.0), size
 
 
-def word(sign: float, log10: float) -> str:
+def format_number(sign: float, log10: float) -> str:
     """Write a number for a person, in ten characters or less unless its power is beyond four digits.
 
-    >>> word(1, math.log10(12345)), word(1, 120.6337), word(-1, -0.5), word(1, 9.9999999), word(1, -4.0)
-    ('12,345', '4.3e+120', '-0.3162', '1.0e+10', '1.0e-04')
+    >>> [format_number(1, log10) for log10 in (math.log10(12345), 120.6337, 9.9999999, -4.0)]
+    ['12,345', '4.3e+120', '1.0e+10', '1.0e-04']
     """
     if math.isnan(sign):
         return ""

@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from sparkleene.charts.chart import Chart
-from sparkleene.charts.curve import band, broken, lonely, thinned
-from sparkleene.charts.data import Series, by_size, largest_of
-from sparkleene.charts.layout import FAINT, INK, Grid, arrange, plain_axes, say, shortened
-from sparkleene.charts.ticks import plotted, tick_labels, time_axis
+from sparkleene.charts.curve import band, break_at_gaps, lonely_points, thin_out
+from sparkleene.charts.data import Series, largest_of, order_by_size
+from sparkleene.charts.layout import FAINT, INK, Grid, add_axes, arrange, shorten, write_text
+from sparkleene.charts.ticks import set_time_ticks, tick_labels, to_plot_units
 from sparkleene.errors import Diagnostic, SparkleeneError
 
 if TYPE_CHECKING:
@@ -48,17 +48,17 @@ _style = threading.Lock()  # matplotlib's settings are global while they hold
 
 def png(chart: Chart) -> bytes:
     """Draw a chart as PNG."""
-    return _drawn(chart, "png", {"Software": "sparkleene", "Title": chart.title or chart.value})
+    return _render(chart, "png", {"Software": "sparkleene", "Title": chart.title or chart.value})
 
 
 def svg(chart: Chart) -> str:
     """Draw a chart as SVG, the same text for the same chart."""
-    return _drawn(
+    return _render(
         chart, "svg", {"Creator": "sparkleene", "Date": None, "Title": chart.title or chart.value}
     ).decode()
 
 
-def _drawn(chart: Chart, format: str, metadata: dict[str, str | None]) -> bytes:
+def _render(chart: Chart, format: str, metadata: dict[str, str | None]) -> bytes:
     """Draw with settings of our own, whatever those of the program are."""
     try:
         import matplotlib
@@ -90,23 +90,23 @@ def figure(chart: Chart) -> Figure:
 
     title = 0.4 * bool(chart.title)
     if chart.empty:
-        made, draw = Figure((WIDTH, 1.6 + title)), _nothing
+        made, draw = Figure((WIDTH, 1.6 + title)), _draw_nothing
     elif chart.axis is None:
         made, draw = (
             Figure((WIDTH, 0.7 + title + 0.3 * chart.scale.log + ROW * len(chart.series[:MOST]))),
-            _bars,
+            _draw_bars,
         )
     elif len(chart.series) <= TOGETHER:
-        made, draw = Figure((WIDTH, HEIGHT + title)), _lines
+        made, draw = Figure((WIDTH, HEIGHT + title)), _draw_lines
     else:
         shown = len(chart.series[:MOST])
-        rows = -(-shown // across(shown))
-        made, draw = Figure((WIDTH, 0.9 + title + PANEL * rows)), _panels
+        rows = -(-shown // panels_per_row(shown))
+        made, draw = Figure((WIDTH, 0.9 + title + PANEL * rows)), _draw_panels
     arrange(made, draw(made, chart), chart.title)
     return made
 
 
-def _caption(axes: Axes, chart: Chart, above: float = 9) -> None:
+def _write_caption(axes: Axes, chart: Chart, above: float = 9) -> None:
     """Say above what the values are, in place of a label to be read sideways."""
     what = "inf is" if chart.axis is None else "triangles are"
     beyond = f"{what} beyond 1.8e+308" if chart.beyond else ""
@@ -128,22 +128,22 @@ def _caption(axes: Axes, chart: Chart, above: float = 9) -> None:
 # ---- over windows
 
 
-def _line(axes: Axes, chart: Chart, series: Series, style: dict[str, Any], few: bool) -> None:
+def _draw_line(axes: Axes, chart: Chart, series: Series, style: dict[str, Any], few: bool) -> None:
     """Draw a group over the windows: a line, dots where it would not show, triangles for what is infinite."""
     assert chart.axis is not None
-    x, y = broken(series.x, chart.scale.places(series.y), chart.axis)
-    x = plotted(x)
-    axes.plot(*thinned(x, y), linewidth=1.5, solid_joinstyle="round", clip_on=False, **style)
-    infinite = np.isin(x, plotted(series.x[np.isposinf(series.y.log10)]))
-    dots = (few | lonely(y)) & ~infinite
+    x, y = break_at_gaps(series.x, chart.scale.places(series.y), chart.axis)
+    x = to_plot_units(x)
+    axes.plot(*thin_out(x, y), linewidth=1.5, solid_joinstyle="round", clip_on=False, **style)
+    infinite = np.isin(x, to_plot_units(series.x[np.isposinf(series.y.log10)]))
+    dots = (few | lonely_points(y)) & ~infinite
     for marker, which in (("o", dots), ("^", infinite & (y > 0.5)), ("v", infinite & (y <= 0.5))):
         shown = which & ~np.isnan(y)
         if shown.any():  # a line of nothing would count as one at the corner of the picture
             axes.plot(x[shown], y[shown], marker, color=style["color"], markersize=3.6, clip_on=False)
 
 
-def _frame(axes: Axes, chart: Chart, beside: int, below: int) -> str:
-    """Draw the axes with so many ticks at most, and return what to write below them."""
+def _draw_frame(axes: Axes, chart: Chart, beside: int, below: int) -> str:
+    """Draw the axes with at most `beside` and `below` ticks, and return what to write below them."""
     assert chart.axis is not None
     axes.set_ylim(-0.03, 1.03)
     ticks = chart.scale.ticks(beside)
@@ -151,80 +151,80 @@ def _frame(axes: Axes, chart: Chart, beside: int, below: int) -> str:
     axes.grid(axis="y", color=GRID, linewidth=0.8)
     axes.spines["bottom"].set(visible=True, color=EDGE)
     axes.tick_params(axis="x", length=3, color=EDGE)
-    low, high = plotted(np.array([chart.axis.low, chart.axis.high]))
+    low, high = to_plot_units(np.array([chart.axis.low, chart.axis.high]))
     room = 0.01 * (high - low) or 1.0
     axes.set_xlim(low - room, high + room)
-    return time_axis(axes, chart.axis, below)
+    return set_time_ticks(axes, chart.axis, below)
 
 
-def _below(axes: Axes, text: str) -> None:
+def _write_below(axes: Axes, text: str) -> None:
     axes.set_xlabel(text, fontsize=9, color=FAINT, labelpad=7, loc="left")
 
 
-def _lines(made: Figure, chart: Chart) -> Grid:
+def _draw_lines(made: Figure, chart: Chart) -> Grid:
     """Draw a few groups together, their names at the right, the one that rises highest first."""
-    axes = plain_axes(made)
+    axes = add_axes(made)
     few = sum(series.x.size for series in chart.series) <= 60
     for series, color in zip(chart.series, COLORS, strict=False):
-        _line(axes, chart, series, {"color": color}, few)
-    _caption(axes, chart)
-    _below(axes, _frame(axes, chart, 6, 10))
+        _draw_line(axes, chart, series, {"color": color}, few)
+    _write_caption(axes, chart)
+    _write_below(axes, _draw_frame(axes, chart, 6, 10))
     if not chart.by:
         return [[axes]]
     at = {"transform": axes.transAxes, "va": "center", "size": 9}
-    order = by_size(chart.series)
+    order = order_by_size(chart.series)
     for row, i in enumerate(order):
         y = 1.0 - 0.085 * row
         style: dict[str, Any] = {"transform": axes.transAxes, "color": COLORS[i], "clip_on": False}
         axes.plot([1.02, 1.05], [y, y], linewidth=2.2, **style)
-        say(axes, 1.06, y, shortened(chart.series[i].name), **at)
+        write_text(axes, 1.06, y, shorten(chart.series[i].name), **at)
     if more := chart.more(len(order)):
-        say(axes, 1.02, 1.0 - 0.085 * len(order), more, color=FAINT, **at)
+        write_text(axes, 1.02, 1.0 - 0.085 * len(order), more, color=FAINT, **at)
     return [[axes]]
 
 
-def across(panels: int) -> int:
+def panels_per_row(panels: int) -> int:
     """Return how many panels stand beside each other."""
     return 3 if panels in (5, 6, 9) else 4
 
 
-def _panels(made: Figure, chart: Chart) -> Grid:
+def _draw_panels(made: Figure, chart: Chart) -> Grid:
     """Draw each of many groups in a panel of its own; grey is where all of them are."""
     assert chart.axis is not None
     shown = largest_of(chart.series, MOST)
     x, low, high = band(shown, [chart.scale.places(series.y) for series in shown], chart.axis)
-    every = [plain_axes(made) for _ in shown]
-    columns = across(len(shown))
+    every = [add_axes(made) for _ in shown]
+    columns = panels_per_row(len(shown))
     few = sum(series.x.size for series in shown) <= 60 * len(shown)
     for i, (axes, series) in enumerate(zip(every, shown, strict=True)):
-        axes.fill_between(plotted(x), low, high, color=BAND, linewidth=0)
-        _line(axes, chart, series, {"color": COLORS[0]}, few and chart.axis.windows <= 20)
-        below = _frame(axes, chart, 4, 4)
+        axes.fill_between(to_plot_units(x), low, high, color=BAND, linewidth=0)
+        _draw_line(axes, chart, series, {"color": COLORS[0]}, few and chart.axis.windows <= 20)
+        below = _draw_frame(axes, chart, 4, 4)
         at = {"transform": axes.transAxes, "va": "bottom"}
-        say(axes, 0, 1.04, shortened(series.name), size=9.5, **at)
-        largest = "max " + (series.most().words()[0].replace("-", "−") or "none")
-        say(axes, 1, 1.04, largest, size=8, color=FAINT, ha="right", **at)
+        write_text(axes, 0, 1.04, shorten(series.name), size=9.5, **at)
+        largest = "max " + (series.peak().words()[0].replace("-", "−") or "none")
+        write_text(axes, 1, 1.04, largest, size=8, color=FAINT, ha="right", **at)
         axes.tick_params(labelsize=8.5, labelleft=i % columns == 0, labelbottom=i + columns >= len(shown))
     grid = [every[i : i + columns] for i in range(0, len(every), columns)]
     more = chart.more(len(shown))
-    _below(grid[-1][0], f"{below}; grey: where all of these are{f'; {more}' if more else ''}")
-    _caption(every[0], chart, 24)
+    _write_below(grid[-1][0], f"{below}; grey: where all of these are{f'; {more}' if more else ''}")
+    _write_caption(every[0], chart, 24)
     return grid
 
 
 # ---- without windows
 
 
-def _bars(made: Figure, chart: Chart) -> Grid:
+def _draw_bars(made: Figure, chart: Chart) -> Grid:
     """Draw a bar per group, or on a log scale, which has no zero to start from, a dot; beside it the value."""
-    axes = plain_axes(made)
+    axes = add_axes(made)
     series = chart.series[:MOST]
     rows = range(len(series))[::-1]
     origin = chart.scale.origin()
     for row, one in zip(rows, series, strict=True):
-        place = float(chart.scale.places(one.most())[0])
-        word = one.most().words()[0].replace("-", "−") or "no value"
-        if chart.scale.log and one.most().sign[0] > 0:  # there is no place for zero
+        place = float(chart.scale.places(one.peak())[0])
+        word = one.peak().words()[0].replace("-", "−") or "no value"
+        if chart.scale.log and one.peak().sign[0] > 0:  # there is no place for zero
             axes.plot([0, place], [row, row], color=STEM, linewidth=1.5)
             axes.plot([place], [row], "o", color=COLORS[0], markersize=7, clip_on=False, zorder=3)
         elif not chart.scale.log and not np.isnan(place):
@@ -240,7 +240,7 @@ def _bars(made: Figure, chart: Chart) -> Grid:
             color=FAINT if np.isnan(place) else INK,
             size=9,
         )
-    axes.set_yticks(list(rows), [shortened(one.name) for one in series], parse_math=False)
+    axes.set_yticks(list(rows), [shorten(one.name) for one in series], parse_math=False)
     axes.tick_params(axis="y", pad=8 if chart.scale.log else 4)
     axes.set_ylim(-0.6, len(rows) - 0.4)
     axes.set_xlim(
@@ -251,17 +251,17 @@ def _bars(made: Figure, chart: Chart) -> Grid:
     axes.set_xticks([tick.place for tick in ticks], tick_labels(chart.scale, ticks))
     axes.grid(axis="x", color=GRID, linewidth=0.8)
     axes.grid(visible=False, axis="y")
-    _caption(axes, chart)
+    _write_caption(axes, chart)
     if more := chart.more(len(rows)):
-        _below(axes, more)
+        _write_below(axes, more)
     return [[axes]]
 
 
-def _nothing(made: Figure, chart: Chart) -> Grid:
+def _draw_nothing(made: Figure, chart: Chart) -> Grid:
     """Say that there is nothing to draw."""
-    axes = plain_axes(made)
+    axes = add_axes(made)
     axes.set_axis_off()
-    _caption(axes, chart)
+    _write_caption(axes, chart)
     at = {"transform": axes.transAxes, "ha": "center", "va": "center"}
-    say(axes, 0.5, 0.5, chart.empty, size=14, color=FAINT, **at)
+    write_text(axes, 0.5, 0.5, chart.empty, size=14, color=FAINT, **at)
     return [[axes]]

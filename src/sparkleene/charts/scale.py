@@ -73,7 +73,7 @@ class Scale:
         wide = (self.high - self.low) * 0.04  # pictures have room at both ends
         low, high = self.low - wide * (self.low != 0 or self.log), self.high + wide
         if not self.log:
-            return [Tick(self._place(number), number) for number in _round(low, high, most)]
+            return [Tick(self._place(number), number) for number in _round_numbers(low, high, most)]
         step = next(
             s * 10**e for e in range(300) for s in (1, 2, 5) if (high - low) / (s * 10**e) <= most + 0.5
         )
@@ -92,8 +92,8 @@ class Scale:
         return self.floor + (number - self.low) / (self.high - self.low) * (1.0 - self.floor)
 
 
-def _round(low: float, high: float, most: int) -> list[float]:
-    """Return round numbers from low to high, at most about so many."""
+def _round_numbers(low: float, high: float, most: int) -> list[float]:
+    """Return round numbers from low to high, about `most` of them at most."""
     rough = (high - low) / most
     unit = 10.0 ** math.floor(math.log10(rough))
     step = next(unit * s for s in (1, 2, 2.5, 5, 10) if unit * s >= rough * 0.999)
@@ -107,10 +107,11 @@ def scale_of(values: Numbers, bars: bool = False) -> Scale:
     A linear scale begins at zero for bars, and for lines unless all values are far from it; one with values
     beyond a million counts in a power of ten, so that it can hold numbers beyond doubles.
 
-    >>> from sparkleene.charts.numbers import parsed
-    >>> scale_of(parsed(["1", "5" + "0" * 5000])).log, scale_of(parsed(["-1", "5" + "0" * 5000])).power
+    >>> from sparkleene.charts.numbers import parse_decimals
+    >>> large = "5" + "0" * 5000
+    >>> scale_of(parse_decimals(["1", large])).log, scale_of(parse_decimals(["-1", large])).power
     (True, 5000)
-    >>> scale_of(parsed(["3", "10"])), round(scale_of(parsed(["8", "10"])).low)
+    >>> scale_of(parse_decimals(["3", "10"])), round(scale_of(parse_decimals(["8", "10"])).low)
     (Scale(log=False, low=0.0, high=10.0, power=0, zero=False), 8)
     """
     values = values.take(values.present())
@@ -127,10 +128,10 @@ def scale_of(values: Numbers, bars: bool = False) -> Scale:
         if infinite or high - usual > DECADES or (high > 6 and high - usual > 1):
             low = min(0.0, math.floor(low)) if bars else min(low, high - 1)
             return Scale(True, low, high, zero=bool((values.sign == 0).any()) and not bars)
-    return _linear(values.take(np.isfinite(values.log10) | (values.sign == 0)), bars)
+    return _linear_scale(values.take(np.isfinite(values.log10) | (values.sign == 0)), bars)
 
 
-def _linear(values: Numbers, bars: bool) -> Scale:
+def _linear_scale(values: Numbers, bars: bool) -> Scale:
     """Return a linear scale for finite values; infinite ones beside them stand at its edges."""
     largest = float(values.log10.max(initial=-math.inf))
     power = 0 if not math.isfinite(largest) or -3 <= largest < 6 else math.floor(largest)

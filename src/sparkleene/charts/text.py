@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from sparkleene.charts.cells import ASCII, BLOCKS, Ink, area, bar, fitted, width_of
+from sparkleene.charts.cells import ASCII, BLOCKS, Ink, draw_area, draw_bar, fit, width_of
 from sparkleene.charts.chart import Chart
 from sparkleene.charts.data import Series, largest_of
 from sparkleene.charts.numbers import Array
@@ -22,7 +22,7 @@ def text(chart: Chart, width: int, height: int, color: bool, ascii: bool) -> str
     if not chart.scale.log and chart.scale.low > 0:  # areas are read by their size
         chart = replace(chart, scale=replace(chart.scale, low=0.0))
     ink = ASCII if ascii else BLOCKS
-    head = [fitted(line, width, ink).rstrip() for line in _heading(chart) if line]
+    head = [fit(line, width, ink).rstrip() for line in _heading(chart) if line]
     head = head[-1:] if height < 6 else head
     if chart.empty:
         return "\n".join([*head, f"  {chart.empty}"])
@@ -35,13 +35,13 @@ def text(chart: Chart, width: int, height: int, color: bool, ascii: bool) -> str
     if chart.beyond:
         tail.append("inf is beyond 1.8e+308; numbers='exact' and LOG10 have no such limit")
     if chart.axis is None:
-        body = _bars(chart, series, width, ink)
+        body = _draw_bars(chart, series, width, ink)
     elif len(chart.series) == 1:
-        body = _panel(chart, series[0], width, max(1, room), ink)
+        body = _draw_panel(chart, series[0], width, max(1, room), ink)
     else:
-        body = _panels(chart, series, width, max(1, room), ink)
-    paint = [_painted(line, which) if color else line for line, which in body]
-    end = [fitted(line, width, ink) for line in tail if line]
+        body = _draw_panels(chart, series, width, max(1, room), ink)
+    paint = [_paint(line, which) if color else line for line, which in body]
+    end = [fit(line, width, ink) for line in tail if line]
     return "\n".join(line.rstrip() for line in [*head, *paint, *end])
 
 
@@ -60,45 +60,45 @@ def _heading(chart: Chart) -> list[str]:
 Line = tuple[str, int | None]  # a line, and the number of its colour
 
 
-def _painted(line: str, which: int | None) -> str:
+def _paint(line: str, which: int | None) -> str:
     return line if which is None else f"\033[38;5;{COLORS[which % len(COLORS)]}m{line.rstrip()}\033[0m"
 
 
 # ---- over windows
 
 
-def _panel(chart: Chart, series: Series, width: int, rows: int, ink: Ink) -> list[Line]:
+def _draw_panel(chart: Chart, series: Series, width: int, rows: int, ink: Ink) -> list[Line]:
     """Draw the only group: values at the left, from top to bottom."""
     ends = [chart.scale.end(top).words()[0] for top in (True, False)]
     side = max(map(width_of, ends))
     places = columns(chart, series, max(1, width - side - 2))
-    drawn = area(places, rows, chart.scale.origin(), ink)
+    drawn = draw_area(places, rows, chart.scale.origin(), ink)
     labels = {rows - 1: ends[1], 0: ends[0]}
     body: list[Line] = [
-        (f"{fitted(labels.get(i, ''), side, ink, True)} {ink.mark if i in labels else ink.edge}{line}", 0)
+        (f"{fit(labels.get(i, ''), side, ink, True)} {ink.mark if i in labels else ink.edge}{line}", 0)
         for i, line in enumerate(drawn)
     ]
-    return [*body, (_times(chart, side + 2, len(places), width), None)]
+    return [*body, (_time_line(chart, side + 2, len(places), width), None)]
 
 
-def _panels(chart: Chart, series: tuple[Series, ...], width: int, room: int, ink: Ink) -> list[Line]:
+def _draw_panels(chart: Chart, series: tuple[Series, ...], width: int, room: int, ink: Ink) -> list[Line]:
     """Draw the groups one below the other on one scale: the name of each at the left, its largest value right."""
     rows = max(1, room // len(series))
     apart = rows > 1  # with more than a row each there is room to part them
     rows -= apart
-    tops = [s.most().words()[0] for s in series]
+    tops = [s.peak().words()[0] for s in series]
     left = min(max(width_of(s.name) for s in series), width // 4)
     right = max(map(width_of, tops))
     body: list[Line] = []
     for i, (s, top) in enumerate(zip(series, tops, strict=True)):
         places = columns(chart, s, max(1, width - left - right - 3))
-        for row, line in enumerate(area(places, rows, chart.scale.origin(), ink)):
-            name = fitted(s.name if row == 0 else "", left, ink)
-            label = f"  {fitted(top, right, ink, True)}" if row == 0 else ""
+        for row, line in enumerate(draw_area(places, rows, chart.scale.origin(), ink)):
+            name = fit(s.name if row == 0 else "", left, ink)
+            label = f"  {fit(top, right, ink, True)}" if row == 0 else ""
             body.append((f"{name} {line}{label}", i))
         if apart and i + 1 < len(series):
             body.append(("", None))
-    return [*body, (_times(chart, left + 1, len(places), width), None)]
+    return [*body, (_time_line(chart, left + 1, len(places), width), None)]
 
 
 def columns(chart: Chart, series: Series, width: int) -> Array:
@@ -120,7 +120,7 @@ def columns(chart: Chart, series: Series, width: int) -> Array:
     return highest
 
 
-def _times(chart: Chart, indent: int, long: int, width: int) -> str:
+def _time_line(chart: Chart, indent: int, long: int, width: int) -> str:
     """Return the line below: the first and the last window, below the ends as far as there is room."""
     assert chart.axis is not None
     first, last = chart.axis.ends()
@@ -136,17 +136,17 @@ def _times(chart: Chart, indent: int, long: int, width: int) -> str:
 # ---- without windows
 
 
-def _bars(chart: Chart, series: tuple[Series, ...], width: int, ink: Ink) -> list[Line]:
+def _draw_bars(chart: Chart, series: tuple[Series, ...], width: int, ink: Ink) -> list[Line]:
     """Draw a bar per group: its name at the left, its value at the right."""
-    words = [s.most().words()[0] or "none" for s in series]
+    words = [s.peak().words()[0] or "none" for s in series]
     left = min(max(width_of(s.name) for s in series), width // 3)
     right = max(map(width_of, words))
     long = max(1, width - left - bool(left) - right - 2)
     return [
         (
-            f"{fitted(s.name, left, ink)}{' ' * bool(left)}"
-            f"{bar(float(chart.scale.places(s.most())[0]), long, chart.scale.origin(), ink)}"
-            f"  {fitted(word, right, ink, True)}",
+            f"{fit(s.name, left, ink)}{' ' * bool(left)}"
+            f"{draw_bar(float(chart.scale.places(s.peak())[0]), long, chart.scale.origin(), ink)}"
+            f"  {fit(word, right, ink, True)}",
             i,
         )
         for i, (s, word) in enumerate(zip(series, words, strict=True))

@@ -50,7 +50,7 @@ def _label(tick: Tick, power: int, short: bool) -> str:
     return ("" if tick.number == 1 else f"{tick.number:g}×") + f"$10^{{{tick.power}}}$"
 
 
-def plotted(x: Array) -> Array:
+def to_plot_units(x: Array) -> Array:
     """Return the starts of windows as matplotlib counts them: times in days."""
     if x.dtype.kind != "M":
         return x.astype(np.float64)
@@ -59,8 +59,8 @@ def plotted(x: Array) -> Array:
     return np.asarray(date2num(x), np.float64)  # type: ignore[no-untyped-call]
 
 
-def time_axis(axes: Axes, axis: Axis, most: int) -> str:
-    """Set the ticks of windows, at most so many, and return what to write below them."""
+def set_time_ticks(axes: Axes, axis: Axis, most: int) -> str:
+    """Set the ticks of windows, `most` at most, and return what to write below them."""
     low, high = axes.get_xlim()
     first, last = (
         (str(day) for day in np.array([axis.low, axis.high], "datetime64[D]")) if axis.dated else ("", "")

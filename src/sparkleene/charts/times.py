@@ -48,13 +48,13 @@ class Axis:
         >>> Axis(np.datetime64("2024-03-04T09:00:00"), np.datetime64("2024-03-04T10:30:00"), 600.0, 10).ends()
         ('2024-03-04 09:00', '10:30')
         """
-        first, last = written(self.low, self.high)
+        first, last = format_starts(self.low, self.high)
         if self.dated and " " in first and first[:10] == last[:10]:
             last = last[11:]
         return first, last
 
 
-def starts(column: pa.ChunkedArray) -> tuple[Array, str]:
+def read_starts(column: pa.ChunkedArray) -> tuple[Array, str]:
     """Return the starts of windows as an array to sort and subtract, and the time zone that they are shown in."""
     zone = getattr(column.type, "tz", None) or ""
     if zone:
@@ -94,12 +94,12 @@ def distances(values: Array, origin: Any) -> Array:
     return values.astype(np.float64) - float(origin) if far else (values - origin).astype(np.float64)
 
 
-def written(*values: Any) -> list[str]:
+def format_starts(*values: Any) -> list[str]:
     """Write starts of windows, all of them as finely as one of them needs.
 
-    >>> written(np.datetime64("2024-03-04T09:00:00"), np.datetime64("2024-03-04T09:00:10"))
+    >>> format_starts(np.datetime64("2024-03-04T09:00:00"), np.datetime64("2024-03-04T09:00:10"))
     ['2024-03-04 09:00:00', '2024-03-04 09:00:10']
-    >>> written(np.float64(2.5), np.int64(1200))
+    >>> format_starts(np.float64(2.5), np.int64(1200))
     ['2.5', '1200']
     """
     if not isinstance(values[0], np.datetime64):

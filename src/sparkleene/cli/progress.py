@@ -14,7 +14,7 @@ LATE = 0.5
 """Seconds after which work counts as long."""
 
 
-class Line:
+class StatusLine:
     """A status line: its text, and what more there is to say by now."""
 
     def __init__(self, text: str, status: Any = None) -> None:
@@ -41,13 +41,13 @@ class Line:
 
 
 @contextmanager
-def show_progress(text: str) -> Iterator[Line]:
+def show_progress(text: str) -> Iterator[StatusLine]:
     """Show a line on standard error while work goes on.
 
     Nothing is shown if standard error is not a terminal, or if the work is short.
     """
     if not sys.stderr.isatty():
-        yield Line(text)
+        yield StatusLine(text)
         return
     from rich.console import Console
     from rich.text import Text
@@ -58,11 +58,11 @@ def show_progress(text: str) -> Iterator[Line]:
         yield from _tick(text, status)
 
 
-def _tick(text: str, status: Any) -> Iterator[Line]:
+def _tick(text: str, status: Any) -> Iterator[StatusLine]:
     """Show a status from a thread of its own, once the work turns out to be long."""
     from rich.text import Text
 
-    line = Line(text, status)
+    line = StatusLine(text, status)
     ended = threading.Event()
 
     def tick() -> None:

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from sparkleene.cli import show
 from sparkleene.cli.failures import usage_error
-from sparkleene.cli.progress import Line, note, show_progress
+from sparkleene.cli.progress import StatusLine, note, show_progress
 from sparkleene.cli.results import sort_rows
 from sparkleene.cli.spark_session import few_partitions, start_spark
 from sparkleene.cli.stream_sources import StreamRequest, check_request, read_windows
@@ -85,7 +85,7 @@ def open_checkpoint(wanted: StreamRequest) -> Iterator[str]:
 class Printer:
     """Prints the rows of each batch."""
 
-    def __init__(self, wanted: StreamRequest, line: Line) -> None:
+    def __init__(self, wanted: StreamRequest, line: StatusLine) -> None:
         """Print a header before the first rows."""
         self._wanted, self._line = wanted, line
         self._header = True

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from sparkleene.draw.graph import Automaton, Edge, Node, automata
+from sparkleene.draw.graph import Automaton, GraphEdge, GraphNode, automata
 from sparkleene.draw.graphviz import digraph, quote
 from sparkleene.draw.layout import BEND, DOT, RADIUS, AutomatonLayout, Lane, lines_of
 from sparkleene.draw.svg import LINE, Canvas, cut
@@ -46,7 +46,7 @@ def _draw_automaton(automaton: Automaton) -> Canvas:
     return canvas
 
 
-def _draw_step(canvas: Canvas, layout: AutomatonLayout, edge: Edge) -> None:
+def _draw_step(canvas: Canvas, layout: AutomatonLayout, edge: GraphEdge) -> None:
     """Draw a step from a state to the next, or to itself."""
     style = "no" if edge.forbidden else "line"
     if edge.target == edge.source + 1:
@@ -77,7 +77,7 @@ def _draw_lane(canvas: Canvas, layout: AutomatonLayout, lane: Lane) -> None:
     canvas.head(arrival, end, 0, -up, style)
 
 
-def _draw_node(canvas: Canvas, layout: AutomatonLayout, i: int, node: Node) -> None:
+def _draw_node(canvas: Canvas, layout: AutomatonLayout, i: int, node: GraphNode) -> None:
     """Draw a node."""
     x = layout.x[i]
     if node.kind in ("start", "end"):

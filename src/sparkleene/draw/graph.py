@@ -22,7 +22,7 @@ from sparkleene.plan.text import count, term_to_text
 
 
 @dataclass(frozen=True)
-class Node:
+class GraphNode:
     """A state, or what is drawn in the row of states beside them.
 
     The start is before the first event; the end is the window's, drawn where a NOT reaches up to it; `more` stands
@@ -37,7 +37,7 @@ class Node:
 
 
 @dataclass(frozen=True)
-class Edge:
+class GraphEdge:
     """A step from node to node, with the conditions on the two events and the patterns forbidden in between."""
 
     source: int
@@ -55,8 +55,8 @@ class Edge:
 class Automaton:
     """Nodes from left to right, at most one edge from one to another, and notes below."""
 
-    nodes: tuple[Node, ...]
-    edges: tuple[Edge, ...]
+    nodes: tuple[GraphNode, ...]
+    edges: tuple[GraphEdge, ...]
     notes: tuple[str, ...] = ()
 
 
@@ -78,14 +78,14 @@ def _automaton(bound: Bound, p: Positions) -> Automaton:
     """Return the automaton of one operand."""
     order = _order(p.pattern, count_from(0))
     shown = order[:MOST_STATES]
-    nodes = [Node("start"), *(_state(bound, p, position) for position in shown)]
+    nodes = [GraphNode("start"), *(_state(bound, p, position) for position in shown)]
     if len(order) > len(shown):
-        nodes.append(Node("more", f"and {count(len(order) - len(shown), 'state')} more"))
+        nodes.append(GraphNode("more", f"and {count(len(order) - len(shown), 'state')} more"))
     if any(p.last.values()):
-        nodes.append(Node("end", "window's end"))
+        nodes.append(GraphNode("end", "window's end"))
     places = {-1: 0} | {position: i for i, position in enumerate(shown, 1)}
 
-    found: dict[tuple[int, int], Edge] = {}
+    found: dict[tuple[int, int], GraphEdge] = {}
     for source, target, guards in _steps(p):
         a = places.get(source, len(shown) + 1)
         b = len(nodes) - 1 if target is None else places.get(target, len(shown) + 1)
@@ -97,7 +97,7 @@ def _automaton(bound: Bound, p: Positions) -> Automaton:
             conditions = _conditions(bound, p.labels[source], p.labels[target])
         if "more" in (nodes[a].kind, nodes[b].kind):
             forbidden = ()  # many steps are one arrow there, with nothing that could be said of all
-        found.setdefault((a, b), Edge(a, b, conditions, forbidden))
+        found.setdefault((a, b), GraphEdge(a, b, conditions, forbidden))
     notes = []
     if len(shown) == len(order) and p.ambiguous():
         notes.append("a trend that several ways through the automaton spell out counts once")
@@ -119,12 +119,12 @@ def _order(pattern: Pattern, numbers: Iterator[int]) -> list[int]:
     return [position for copy in copies for position in copy]
 
 
-def _state(bound: Bound, p: Positions, position: int) -> Node:
+def _state(bound: Bound, p: Positions, position: int) -> GraphNode:
     """Return a position as a node."""
     index = p.labels[position]
     label = bound.labels[index]
     local = tuple(term_to_text(term, label.name) for term in bound.local[index])
-    return Node("state", label.name, label.type, local, position in p.last)
+    return GraphNode("state", label.name, label.type, local, position in p.last)
 
 
 def _steps(p: Positions) -> Iterator[tuple[int, int | None, Guards]]:

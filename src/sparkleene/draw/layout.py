@@ -11,7 +11,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from textwrap import wrap
 
-from sparkleene.draw.graph import Automaton, Edge
+from sparkleene.draw.graph import Automaton, GraphEdge
 from sparkleene.draw.svg import LINE, NAME, SMALL, Lines, block, cut, wide
 
 RADIUS = 28.0  # of a state, half its height
@@ -31,7 +31,7 @@ Box = tuple[float, float, float, float]  # left, right, top, bottom
 class Lane:
     """Steps to one target that say the same, drawn as one line with several beginnings."""
 
-    edge: Edge  # one of them
+    edge: GraphEdge  # one of them
     sources: list[int]
     above: bool
     y: float = 0.0
@@ -60,7 +60,7 @@ class AutomatonLayout:
         self.half = [self.half_width(i) for i in range(len(self.nodes))]
         self.x = self.places()
         self.boxes = [self.box(i) for i in range(len(self.nodes))]
-        self.labels: list[tuple[float, float, Edge]] = []  # the middle of the text's foot
+        self.labels: list[tuple[float, float, GraphEdge]] = []  # the middle of the text's foot
         for edge in self.edges:
             self.beside(edge)
         for lane in self.lanes:
@@ -133,7 +133,7 @@ class AutomatonLayout:
 
     # ---- arrows and what is written at them
 
-    def beside(self, edge: Edge) -> None:
+    def beside(self, edge: GraphEdge) -> None:
         """Note the room that a straight step or a loop takes with its text."""
         if edge.target == edge.source + 1:
             self.label(sum(self.between(edge)) / 2 - 3, -7, edge)
@@ -142,14 +142,14 @@ class AutomatonLayout:
             self.boxes.append((x - 18, x + 18, top - LOOP, top))
             self.label(x, top - LOOP - 3, edge)
 
-    def between(self, edge: Edge) -> tuple[float, float]:
+    def between(self, edge: GraphEdge) -> tuple[float, float]:
         """Return where a straight step begins and ends."""
         return (
             self.x[edge.source] + self.half[edge.source],
             self.x[edge.target] - self.half[edge.target],
         )
 
-    def label(self, x: float, y: float, edge: Edge) -> None:
+    def label(self, x: float, y: float, edge: GraphEdge) -> None:
         """Note what is to be written above a height once all arrows are drawn."""
         if lines := lines_of(edge):
             half = block(lines) / 2 + 3
@@ -233,7 +233,7 @@ class AutomatonLayout:
         self.labels.append((x, y, lane.edge))
 
 
-def _lanes(edges: Iterable[Edge]) -> list[Lane]:
+def _lanes(edges: Iterable[GraphEdge]) -> list[Lane]:
     """Gather the steps that are neither straight nor loops into lanes, short ones first."""
     found: dict[tuple[object, ...], Lane] = {}
     for edge in edges:
@@ -244,7 +244,7 @@ def _lanes(edges: Iterable[Edge]) -> list[Lane]:
     return sorted(found.values(), key=lambda lane: max(abs(i - lane.target) for i in lane.sources))
 
 
-def lines_of(edge: Edge) -> Lines:
+def lines_of(edge: GraphEdge) -> Lines:
     """Break what is written at an arrow into lines, each with its style."""
     styled = [(text, "said" if k < len(edge.conditions) else "not") for k, text in enumerate(edge.texts)]
     return tuple(

@@ -10,7 +10,7 @@ from sparkleene.errors import Diagnostic, QueryError, suggest
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from sparkleene.generators.stream import Stream
+    from sparkleene.generators.generator import Generator
 
 __all__ = ["NAMES", "find", "generate"]
 
@@ -37,11 +37,11 @@ def generate(
     return found.table(found.options(given))
 
 
-def find(name: str) -> Stream:
+def find(name: str) -> Generator:
     """Return what is known of a stream, or raise with the names that there are."""
     if name not in NAMES:
         message = f"there is no stream '{name}'"
         notes = (f"the streams are {', '.join(NAMES)}",)
         raise QueryError(Diagnostic("bad-option", message, notes=notes, help=suggest(str(name), NAMES)))
-    found: Stream = import_module(f"sparkleene.generators.{name}").STREAM
+    found: Generator = import_module(f"sparkleene.generators.{name}").GENERATOR
     return found

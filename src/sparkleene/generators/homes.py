@@ -15,7 +15,15 @@ from __future__ import annotations
 import numpy as np
 import pyarrow as pa
 
-from sparkleene.generators.stream import Array, Columns, Members, Option, Stream, cut, words
+from sparkleene.generators.generator import (
+    Array,
+    Columns,
+    Generator,
+    Members,
+    Option,
+    cut_stretches,
+    text_column,
+)
 
 PLUGS = 2125 / 40
 
@@ -27,7 +35,7 @@ def make(rng: np.random.Generator, seconds: Array, *, rate: float, groups: int, 
     plug = Members.random(rng, events, plugs)
     lengths = rng.integers(5, 41, events // 5 + 1)
     on = rng.random(lengths.size) < 0.5
-    number, _ = cut(lengths, events)
+    number, _ = cut_stretches(lengths, events)
     power = np.exp(rng.normal(np.log(100), 1, plugs))[plug.sorted]
     power *= 1 + 0.05 * rng.standard_normal(events)
     power = np.maximum(np.where(on[number], power, 2 * rng.random(events)), 0)
@@ -35,7 +43,7 @@ def make(rng: np.random.Generator, seconds: Array, *, rate: float, groups: int, 
     energy = plug.walk(power) * (plugs / rate / 3.6e6)  # every plug is read after about plugs / rate seconds
     measured = np.where(work, np.round(energy, 6), np.round(power, 1))
     return {
-        "type": words(plug.spread(work.view(np.int8)), ("Load", "Work")),
+        "type": text_column(plug.spread(work.view(np.int8)), ("Load", "Work")),
         "house": pa.array((plug.codes % groups).astype(np.int32)),
         "plug": pa.array(plug.codes.astype(np.int32)),
         "measurement": pa.array(plug.spread(measured)),
@@ -43,4 +51,4 @@ def make(rng: np.random.Generator, seconds: Array, *, rate: float, groups: int, 
     }
 
 
-STREAM = Stream("homes", make, groups=40, rate=20_000 / 60, more={"plugs": Option(None, "count")})
+GENERATOR = Generator("homes", make, groups=40, rate=20_000 / 60, more={"plugs": Option(None, "count")})

@@ -17,7 +17,16 @@ from __future__ import annotations
 import numpy as np
 import pyarrow as pa
 
-from sparkleene.generators.stream import Array, Columns, Members, Option, Stream, constant, numbered, words
+from sparkleene.generators.generator import (
+    Array,
+    Columns,
+    Generator,
+    Members,
+    Option,
+    constant_column,
+    number_names,
+    text_column,
+)
 
 TICKERS = ("DELL", "IPIX", "AMAT", "QQQ")
 SECTORS = (
@@ -41,13 +50,13 @@ def make(
     price = rng.uniform(20, 200, groups)[company.codes] * np.exp(price)
     turns = rng.random(events) < 1 / burst
     return {
-        "type": constant("Stock", events),
-        "company": words(company.codes, numbered("C", groups, TICKERS)),
-        "sector": words(sector[company.codes], numbered("sector ", sectors, SECTORS)),
+        "type": constant_column("Stock", events),
+        "company": text_column(company.codes, number_names("C", groups, TICKERS)),
+        "sector": text_column(sector[company.codes], number_names("sector ", sectors, SECTORS)),
         "transaction": pa.array(np.arange(1, events + 1)),
         "price": pa.array(np.maximum(np.round(price, 2), 0.01)),
         "volume": pa.array((100 * np.exp(rng.normal(0, 1, events).astype(np.float32))).astype(np.int32) + 1),
-        "side": words(np.cumsum(turns) % 2, ("buy", "sell")),
+        "side": text_column(np.cumsum(turns) % 2, ("buy", "sell")),
     }
 
 
@@ -60,7 +69,7 @@ def _levels(rng: np.random.Generator, seconds: Array, sector: Array, sectors: in
     return np.asarray(before + (after - before) * (phase - whole))
 
 
-STREAM = Stream(
+GENERATOR = Generator(
     "stock",
     make,
     groups=220,

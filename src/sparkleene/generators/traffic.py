@@ -17,7 +17,7 @@ from __future__ import annotations
 import numpy as np
 import pyarrow as pa
 
-from sparkleene.generators.stream import Array, Columns, Option, Stream, words
+from sparkleene.generators.generator import Array, Columns, Generator, Option, text_column
 
 PERIOD = 30.0
 MILE = 5280
@@ -55,7 +55,7 @@ def make(
     accident = np.zeros(events, bool)
     accident[rng.choice(events, count, replace=False)] = True
     return {
-        "type": words(accident.view(np.int8), ("Position", "Accident")),
+        "type": text_column(accident.view(np.int8), ("Position", "Accident")),
         "vehicle": pa.array(vehicle, pa.int32(), mask=accident),
         "segment": pa.array(segment, pa.int32()),
         "position": pa.array(position),
@@ -79,7 +79,7 @@ def _jam(rng: np.random.Generator, seconds: Array, segment: Array, segments: int
     return np.asarray(np.clip(np.sin(2 * np.pi * phase), 0, None) * (2 / 3))
 
 
-STREAM = Stream(
+GENERATOR = Generator(
     "traffic",
     make,
     groups=None,

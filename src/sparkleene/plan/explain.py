@@ -15,7 +15,7 @@ from sparkleene.language.bound import Literal_, Output
 from sparkleene.language.printer import pattern_to_text
 from sparkleene.language.trees import walk_pattern
 from sparkleene.plan.machine import START, State
-from sparkleene.plan.needs import needs
+from sparkleene.plan.needed_columns import needed_columns
 from sparkleene.plan.plan import Plan
 from sparkleene.plan.positions import Guards, Positions
 from sparkleene.plan.predicates import COMPLEXITY, Pair
@@ -88,7 +88,7 @@ class _Explainer:
             yield "trends", f"{many} many in the events at worst; none is built"
         ties = "" if self.reading.tiebreak is None else f" and {self.reading.tiebreak}"
         yield "order", f"by {self.reading.time}{ties}; rows that tie are simultaneous, never in one trend"
-        wanted = needs(self.bound) | {self.reading.time, self.reading.tiebreak, self.type_column}
+        wanted = needed_columns(self.bound) | {self.reading.time, self.reading.tiebreak, self.type_column}
         yield "reads", ", ".join(sorted(name for name in wanted if name is not None))
 
     @property

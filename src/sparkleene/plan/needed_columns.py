@@ -6,7 +6,7 @@ from sparkleene.language.bound import Bound
 from sparkleene.language.trees import fields
 
 
-def needs(bound: Bound) -> set[str]:
+def needed_columns(bound: Bound) -> set[str]:
     """Return the top-level columns that predicates, keys and aggregates read."""
     terms = [term for terms in bound.local for term in terms]
     terms += [item.condition for item in bound.adjacent]

@@ -66,7 +66,7 @@ HELP = {
 
 
 @dataclass(frozen=True)
-class Stream:
+class Generator:
     """A stream: its name, how many groups and events per second it has, and how its columns are made."""
 
     name: str
@@ -121,7 +121,7 @@ class Stream:
         rng = np.random.default_rng([seed & 0xFFFFFFFFFFFFFFFF, zlib.crc32(self.name.encode())])
         seconds = clock(rng, events, rate, self.ramp)
         columns = self.make(rng, seconds, rate=rate, **more)
-        return pa.table({"time": stamps(seconds, tick), **columns})
+        return pa.table({"time": to_timestamps(seconds, tick), **columns})
 
 
 # ---- time
@@ -142,8 +142,8 @@ def clock(rng: np.random.Generator, events: int, rate: float, ramp: bool = False
     return places
 
 
-def stamps(seconds: Array, tick: float | None = None) -> pa.Array:
-    """Return seconds after the start as timestamps, rounded down to ticks of so many seconds."""
+def to_timestamps(seconds: Array, tick: float | None = None) -> pa.Array:
+    """Return seconds after the start as timestamps, rounded down to multiples of `tick` seconds."""
     micros = (seconds * 1e6).astype(np.int64)
     if tick is not None:
         micros -= micros % max(1, round(tick * 1e6))
@@ -199,10 +199,10 @@ class Members:
         return found
 
 
-def cut(lengths: Array, events: int) -> tuple[Array, Array]:
+def cut_stretches(lengths: Array, events: int) -> tuple[Array, Array]:
     """Return for each event which of the stretches, one after the other, it is in, and its number there.
 
-    >>> [found.tolist() for found in cut(np.array([2, 3, 4]), 6)]
+    >>> [found.tolist() for found in cut_stretches(np.array([2, 3, 4]), 6)]
     [[0, 0, 1, 1, 1, 2], [0, 1, 0, 1, 2, 0]]
     """
     ends = np.cumsum(lengths)
@@ -215,10 +215,10 @@ def cut(lengths: Array, events: int) -> tuple[Array, Array]:
 # ---- columns
 
 
-def words(codes: Array, vocabulary: Sequence[str]) -> pa.ChunkedArray:
+def text_column(codes: Array, vocabulary: Sequence[str]) -> pa.ChunkedArray:
     """Return codes as a column of text; a code of -1 is NULL.
 
-    >>> words(np.array([1, -1, 0]), ["a", "b"]).to_pylist()
+    >>> text_column(np.array([1, -1, 0]), ["a", "b"]).to_pylist()
     ['b', None, 'a']
     """
     known = pa.array(list(vocabulary), pa.string())
@@ -229,15 +229,15 @@ def words(codes: Array, vocabulary: Sequence[str]) -> pa.ChunkedArray:
     return pa.chunked_array(parts, pa.string())
 
 
-def constant(word: str, events: int) -> pa.ChunkedArray:
+def constant_column(word: str, events: int) -> pa.ChunkedArray:
     """Return a column of one word."""
-    return words(np.zeros(events, np.uint8), [word])
+    return text_column(np.zeros(events, np.uint8), [word])
 
 
-def numbered(prefix: str, count: int, named: Sequence[str] = ()) -> list[str]:
+def number_names(prefix: str, count: int, named: Sequence[str] = ()) -> list[str]:
     """Return names: those given, then numbers after a prefix.
 
-    >>> numbered("C", 3, ["DELL"])
+    >>> number_names("C", 3, ["DELL"])
     ['DELL', 'C1', 'C2']
     """
     width = len(str(max(count - 1, 0)))
