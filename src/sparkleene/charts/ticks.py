@@ -63,9 +63,9 @@ def set_time_ticks(axes: Axes, axis: Axis, most: int) -> str:
     """Set the ticks of windows, `most` at most, and return what to write below them."""
     low, high = axes.get_xlim()
     first, last = (
-        (str(day) for day in np.array([axis.low, axis.high], "datetime64[D]")) if axis.dated else ("", "")
+        (str(day) for day in np.array([axis.low, axis.high], "datetime64[D]")) if axis.is_dated else ("", "")
     )
-    if axis.dated and CALENDAR[0] <= low < high <= CALENDAR[1]:
+    if axis.is_dated and CALENDAR[0] <= low < high <= CALENDAR[1]:
         ticks, labels = _dates(axes, most)
     else:
         from matplotlib.ticker import MaxNLocator
@@ -74,7 +74,7 @@ def set_time_ticks(axes: Axes, axis: Axis, most: int) -> str:
             low, high
         )
         ticks = [float(place) for place in places]
-        labels = [_year(place) if axis.dated else f"{place:,.10g}".replace("-", "−") for place in ticks]
+        labels = [_year(place) if axis.is_dated else f"{place:,.10g}".replace("-", "−") for place in ticks]
     inside = [i for i, place in enumerate(ticks) if low <= place <= high]
     made = axes.set_xticks([ticks[i] for i in inside], [labels[i] for i in inside])
     axes.set_xlim(low, high)

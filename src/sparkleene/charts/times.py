@@ -38,7 +38,7 @@ class Axis:
         return round(self.span / self.step) + 1 if self.step else self.windows
 
     @property
-    def dated(self) -> bool:
+    def is_dated(self) -> bool:
         """Tell whether the windows are of times, not of numbers."""
         return isinstance(self.low, np.datetime64)
 
@@ -49,7 +49,7 @@ class Axis:
         ('2024-03-04 09:00', '10:30')
         """
         first, last = format_starts(self.low, self.high)
-        if self.dated and " " in first and first[:10] == last[:10]:
+        if self.is_dated and " " in first and first[:10] == last[:10]:
             last = last[11:]
         return first, last
 

@@ -73,14 +73,14 @@ def report_failures() -> Iterator[None]:
     except MemoryError:
         _end("error: there is not enough memory", ERROR)
     except Exception as error:
-        if _interrupted(error):
+        if _was_interrupted(error):
             _end("interrupted", INTERRUPTED)
         if type(error).__module__.split(".")[0] not in ("pyspark", "py4j", "grpc"):
             raise
         _end(spark_message(error))
 
 
-def _interrupted(error: BaseException) -> bool:
+def _was_interrupted(error: BaseException) -> bool:
     """Tell whether an error came of Ctrl-C: Spark raises it when it cleans up, in place of the interrupt."""
     seen: BaseException | None = error
     while seen is not None and not isinstance(seen, KeyboardInterrupt):

@@ -50,7 +50,7 @@ def _draw_step(canvas: Canvas, layout: AutomatonLayout, edge: GraphEdge) -> None
     """Draw a step from a state to the next, or to itself."""
     style = "no" if edge.forbidden else "line"
     if edge.target == edge.source + 1:
-        start, end = layout.between(edge)
+        start, end = layout.step_ends(edge)
         canvas.path(style, "M", start, 0.0, "H", end - 7)
         canvas.head(end, 0, 1, 0, style)
     elif edge.target == edge.source:
@@ -82,7 +82,7 @@ def _draw_node(canvas: Canvas, layout: AutomatonLayout, i: int, node: GraphNode)
     x = layout.x[i]
     if node.kind in ("start", "end"):
         canvas.dot(x, 0, DOT, ring=node.kind == "end")
-        canvas.text(x, DOT + LINE, layout.below(i), "type")
+        canvas.text(x, DOT + LINE, layout.text_below(i), "type")
         return
     said = " ".join(dict.fromkeys([node.type, node.label])).strip()
     if node.conditions:

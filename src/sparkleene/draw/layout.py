@@ -62,7 +62,7 @@ class AutomatonLayout:
         self.boxes = [self.box(i) for i in range(len(self.nodes))]
         self.labels: list[tuple[float, float, GraphEdge]] = []  # the middle of the text's foot
         for edge in self.edges:
-            self.beside(edge)
+            self.reserve_beside(edge)
         for lane in self.lanes:
             self.run(lane)
         for i in range(len(self.nodes)):
@@ -98,12 +98,12 @@ class AutomatonLayout:
         node, x, half = self.nodes[i], self.x[i], self.half[i]
         if node.kind not in ("start", "end"):
             return x - half, x + half, -RADIUS, RADIUS
-        if text := self.below(i):
+        if text := self.text_below(i):
             half = wide(text, SMALL) / 2
             return x - half, x + half, -DOT, DOT + LINE + 2
         return x - half, x + half, -DOT, DOT
 
-    def below(self, i: int) -> str:
+    def text_below(self, i: int) -> str:
         """Return what is written below a dot: which end of the window a NOT reaches to."""
         if self.nodes[i].kind == "end":
             return self.nodes[i].label
@@ -133,16 +133,16 @@ class AutomatonLayout:
 
     # ---- arrows and what is written at them
 
-    def beside(self, edge: GraphEdge) -> None:
+    def reserve_beside(self, edge: GraphEdge) -> None:
         """Note the room that a straight step or a loop takes with its text."""
         if edge.target == edge.source + 1:
-            self.label(sum(self.between(edge)) / 2 - 3, -7, edge)
+            self.label(sum(self.step_ends(edge)) / 2 - 3, -7, edge)
         elif edge.target == edge.source:
             x, top = self.x[edge.source], -self.edge_of(edge.source, 9)
             self.boxes.append((x - 18, x + 18, top - LOOP, top))
             self.label(x, top - LOOP - 3, edge)
 
-    def between(self, edge: GraphEdge) -> tuple[float, float]:
+    def step_ends(self, edge: GraphEdge) -> tuple[float, float]:
         """Return where a straight step begins and ends."""
         return (
             self.x[edge.source] + self.half[edge.source],

@@ -15,16 +15,7 @@ from __future__ import annotations
 import numpy as np
 import pyarrow as pa
 
-from sparkleene.generators.generator import (
-    Array,
-    Columns,
-    Generator,
-    Members,
-    Option,
-    constant_column,
-    cut_stretches,
-    text_column,
-)
+from sparkleene.generators.generator import Array, Columns, Generator, Members, Option, constant, cut, text
 
 PASSIVE = {
     "lying": 64, "sitting": 70, "standing": 76, "watching TV": 66, "computer work": 71, "car driving": 78,
@@ -42,7 +33,7 @@ def make(rng: np.random.Generator, seconds: Array, *, rate: float, groups: int, 
     events = seconds.size
     patient = Members.random(rng, events, groups)
     lengths = rng.integers(SHORTEST, LONGEST + 1, events // SHORTEST + 1)
-    number, place = cut_stretches(lengths, events)
+    number, place = cut(lengths, events)
     names = [*PASSIVE, *ACTIVE]
     activity = rng.integers(0, len(names), lengths.size).astype(np.int8)
     heart = np.array([*PASSIVE.values(), *ACTIVE.values()], float)[activity][number]
@@ -52,10 +43,10 @@ def make(rng: np.random.Generator, seconds: Array, *, rate: float, groups: int, 
     heart[sick] = 50 + 65 * place[sick] / (lengths[number[sick]] - 1) + rng.normal(0, 2, sick.size)
     kind = patient.spread(activity[number])
     return {
-        "type": constant_column("Activity", events),
+        "type": constant("Activity", events),
         "patient": pa.array(patient.codes.astype(np.int32)),
-        "activity": text_column(kind, names),
-        "kind": text_column((kind >= len(PASSIVE)).view(np.int8), ("passive", "active")),
+        "activity": text(kind, names),
+        "kind": text((kind >= len(PASSIVE)).view(np.int8), ("passive", "active")),
         "rate": pa.array(patient.spread(np.clip(np.round(heart), 30, 220).astype(np.int32))),
     }
 

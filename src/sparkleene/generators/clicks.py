@@ -15,15 +15,7 @@ from __future__ import annotations
 import numpy as np
 import pyarrow as pa
 
-from sparkleene.generators.generator import (
-    Array,
-    Columns,
-    Generator,
-    Members,
-    Option,
-    cut_stretches,
-    text_column,
-)
+from sparkleene.generators.generator import Array, Columns, Generator, Members, Option, cut, text
 
 TYPES = ("TypeUsername", "TypePassword", "ClickSubmit", "Search", "View", "Kindle", "KindleCase", "Stylus")
 PAGES = np.repeat(np.arange(3, 8, dtype=np.int8), [5, 9, 2, 2, 2])  # each entry is as likely as the others
@@ -42,7 +34,7 @@ def make(
     sessions = events // 3 + 1
     failed = rng.random(sessions) < wrong
     lengths = np.where(failed, 3, 3 + rng.integers(1, 13, sessions))
-    number, place = cut_stretches(lengths, events)
+    number, place = cut(lengths, events)
     by_bot = bot[user.sorted]
     place = np.where(by_bot, user.places % 3, place)
     kind = np.where(place < 3, place, PAGES[rng.integers(0, PAGES.size, events, dtype=np.int8)]).astype(
@@ -53,13 +45,11 @@ def make(
     typed = np.where(by_bot | failed[number], guess, own)
     passwords = [*(f"secret-{i}" for i in range(groups)), *(f"guess-{i}" for i in range(GUESSES))]
     return {
-        "type": text_column(user.spread(kind), TYPES),
+        "type": text(user.spread(kind), TYPES),
         "userId": pa.array(user.codes.astype(np.int32)),
-        "IP": text_column(
-            user.codes, [f"10.{i >> 16 & 255}.{i >> 8 & 255}.{i & 255}" for i in range(groups)]
-        ),
-        "value": text_column(user.spread(np.where(kind == 1, typed, -1)), passwords),
-        "Password": text_column(user.spread(np.where(kind == 0, own, -1)), passwords),
+        "IP": text(user.codes, [f"10.{i >> 16 & 255}.{i >> 8 & 255}.{i & 255}" for i in range(groups)]),
+        "value": text(user.spread(np.where(kind == 1, typed, -1)), passwords),
+        "Password": text(user.spread(np.where(kind == 0, own, -1)), passwords),
     }
 
 

@@ -15,15 +15,7 @@ from __future__ import annotations
 import numpy as np
 import pyarrow as pa
 
-from sparkleene.generators.generator import (
-    Array,
-    Columns,
-    Generator,
-    Members,
-    Option,
-    cut_stretches,
-    text_column,
-)
+from sparkleene.generators.generator import Array, Columns, Generator, Members, Option, cut, text
 
 
 def make(
@@ -34,12 +26,12 @@ def make(
     pair = Members.random(rng, events, groups * jobs)
     longest = max(1, round(2 * measurements - 1))
     lengths = rng.integers(1, longest + 1, events // 3 + 1) + 2
-    number, place = cut_stretches(lengths, events)
+    number, place = cut(lengths, events)
     kind = np.ones(events, np.int8)
     kind[place == 0] = 0
     kind[place == lengths[number] - 1] = 2
     return {
-        "type": text_column(pair.spread(kind), ("Start", "Measurement", "End")),
+        "type": text(pair.spread(kind), ("Start", "Measurement", "End")),
         "mapper": pa.array((pair.codes // jobs).astype(np.int32)),
         "job": pa.array((pair.codes % jobs).astype(np.int32)),
         "cpu": pa.array(rng.integers(0, 1001, events, dtype=np.int32)),

@@ -199,10 +199,10 @@ class Members:
         return found
 
 
-def cut_stretches(lengths: Array, events: int) -> tuple[Array, Array]:
+def cut(lengths: Array, events: int) -> tuple[Array, Array]:
     """Return for each event which of the stretches, one after the other, it is in, and its number there.
 
-    >>> [found.tolist() for found in cut_stretches(np.array([2, 3, 4]), 6)]
+    >>> [found.tolist() for found in cut(np.array([2, 3, 4]), 6)]
     [[0, 0, 1, 1, 1, 2], [0, 1, 0, 1, 2, 0]]
     """
     ends = np.cumsum(lengths)
@@ -215,10 +215,10 @@ def cut_stretches(lengths: Array, events: int) -> tuple[Array, Array]:
 # ---- columns
 
 
-def text_column(codes: Array, vocabulary: Sequence[str]) -> pa.ChunkedArray:
+def text(codes: Array, vocabulary: Sequence[str]) -> pa.ChunkedArray:
     """Return codes as a column of text; a code of -1 is NULL.
 
-    >>> text_column(np.array([1, -1, 0]), ["a", "b"]).to_pylist()
+    >>> text(np.array([1, -1, 0]), ["a", "b"]).to_pylist()
     ['b', None, 'a']
     """
     known = pa.array(list(vocabulary), pa.string())
@@ -229,9 +229,9 @@ def text_column(codes: Array, vocabulary: Sequence[str]) -> pa.ChunkedArray:
     return pa.chunked_array(parts, pa.string())
 
 
-def constant_column(word: str, events: int) -> pa.ChunkedArray:
+def constant(word: str, events: int) -> pa.ChunkedArray:
     """Return a column of one word."""
-    return text_column(np.zeros(events, np.uint8), [word])
+    return text(np.zeros(events, np.uint8), [word])
 
 
 def number_names(prefix: str, count: int, named: Sequence[str] = ()) -> list[str]:

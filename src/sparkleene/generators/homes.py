@@ -15,15 +15,7 @@ from __future__ import annotations
 import numpy as np
 import pyarrow as pa
 
-from sparkleene.generators.generator import (
-    Array,
-    Columns,
-    Generator,
-    Members,
-    Option,
-    cut_stretches,
-    text_column,
-)
+from sparkleene.generators.generator import Array, Columns, Generator, Members, Option, cut, text
 
 PLUGS = 2125 / 40
 
@@ -35,7 +27,7 @@ def make(rng: np.random.Generator, seconds: Array, *, rate: float, groups: int, 
     plug = Members.random(rng, events, plugs)
     lengths = rng.integers(5, 41, events // 5 + 1)
     on = rng.random(lengths.size) < 0.5
-    number, _ = cut_stretches(lengths, events)
+    number, _ = cut(lengths, events)
     power = np.exp(rng.normal(np.log(100), 1, plugs))[plug.sorted]
     power *= 1 + 0.05 * rng.standard_normal(events)
     power = np.maximum(np.where(on[number], power, 2 * rng.random(events)), 0)
@@ -43,7 +35,7 @@ def make(rng: np.random.Generator, seconds: Array, *, rate: float, groups: int, 
     energy = plug.walk(power) * (plugs / rate / 3.6e6)  # every plug is read after about plugs / rate seconds
     measured = np.where(work, np.round(energy, 6), np.round(power, 1))
     return {
-        "type": text_column(plug.spread(work.view(np.int8)), ("Load", "Work")),
+        "type": text(plug.spread(work.view(np.int8)), ("Load", "Work")),
         "house": pa.array((plug.codes % groups).astype(np.int32)),
         "plug": pa.array(plug.codes.astype(np.int32)),
         "measurement": pa.array(plug.spread(measured)),

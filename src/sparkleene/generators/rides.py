@@ -23,9 +23,9 @@ from sparkleene.generators.generator import (
     Generator,
     Members,
     Option,
-    cut_stretches,
+    cut,
     number_names,
-    text_column,
+    text,
 )
 
 TYPES = (
@@ -57,7 +57,7 @@ def make(
     cancel, miss = fate < cancelled, fate >= 1 - missed
     trips[cancel | miss] = 0
     lengths = 2 + travels.astype(np.int64) + np.where(cancel, 1, np.where(miss, 0, trips + np.int64(4)))
-    number, place = cut_stretches(lengths, events)
+    number, place = cut(lengths, events)
     kind = _kinds(rng, place, travels[number], trips[number])
     slow = rng.random(rides) < 0.3
     speed = np.where(slow, 8.0, 25.0)[number] + rng.normal(0, 3, events)
@@ -65,11 +65,11 @@ def make(
     rider = rng.integers(0, 10 * groups, rides, dtype=np.int32)[number]
     request = np.searchsorted([0.3, 0.8], rng.random(rides)).astype(np.int8)[number]
     return {
-        "type": text_column(driver.spread(kind), TYPES),
+        "type": text(driver.spread(kind), TYPES),
         "driver": pa.array(driver.codes.astype(np.int32)),
         "rider": pa.array(driver.spread(rider)),
-        "request": text_column(driver.spread(request), REQUESTS),
-        "district": text_column(driver.spread(district), number_names("district ", districts)),
+        "request": text(driver.spread(request), REQUESTS),
+        "district": text(driver.spread(district), number_names("district ", districts)),
         "speed": pa.array(driver.spread(np.round(np.maximum(speed, 0), 1))),
         "duration": pa.array(rng.integers(1, 3601, events, dtype=np.int32)),
         "price": pa.array(np.round(rng.uniform(3, 100, events), 2)),

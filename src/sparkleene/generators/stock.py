@@ -23,9 +23,9 @@ from sparkleene.generators.generator import (
     Generator,
     Members,
     Option,
-    constant_column,
+    constant,
     number_names,
-    text_column,
+    text,
 )
 
 TICKERS = ("DELL", "IPIX", "AMAT", "QQQ")
@@ -50,13 +50,13 @@ def make(
     price = rng.uniform(20, 200, groups)[company.codes] * np.exp(price)
     turns = rng.random(events) < 1 / burst
     return {
-        "type": constant_column("Stock", events),
-        "company": text_column(company.codes, number_names("C", groups, TICKERS)),
-        "sector": text_column(sector[company.codes], number_names("sector ", sectors, SECTORS)),
+        "type": constant("Stock", events),
+        "company": text(company.codes, number_names("C", groups, TICKERS)),
+        "sector": text(sector[company.codes], number_names("sector ", sectors, SECTORS)),
         "transaction": pa.array(np.arange(1, events + 1)),
         "price": pa.array(np.maximum(np.round(price, 2), 0.01)),
         "volume": pa.array((100 * np.exp(rng.normal(0, 1, events).astype(np.float32))).astype(np.int32) + 1),
-        "side": text_column(np.cumsum(turns) % 2, ("buy", "sell")),
+        "side": text(np.cumsum(turns) % 2, ("buy", "sell")),
     }
 
 

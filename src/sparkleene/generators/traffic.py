@@ -17,7 +17,7 @@ from __future__ import annotations
 import numpy as np
 import pyarrow as pa
 
-from sparkleene.generators.generator import Array, Columns, Generator, Option, text_column
+from sparkleene.generators.generator import Array, Columns, Generator, Option, text
 
 PERIOD = 30.0
 MILE = 5280
@@ -55,7 +55,7 @@ def make(
     accident = np.zeros(events, bool)
     accident[rng.choice(events, count, replace=False)] = True
     return {
-        "type": text_column(accident.view(np.int8), ("Position", "Accident")),
+        "type": text(accident.view(np.int8), ("Position", "Accident")),
         "vehicle": pa.array(vehicle, pa.int32(), mask=accident),
         "segment": pa.array(segment, pa.int32()),
         "position": pa.array(position),

@@ -128,7 +128,7 @@ def part(given: PatternPart) -> ast.Pattern:
 
 
 def pattern(first: PatternPart, *more: PatternPart) -> Builder:
-    """Return a query that counts the trends of a pattern, to be told more; several parts are a SEQ.
+    """Return a query that counts the trends of a pattern, to which clauses can be added; several parts are a SEQ.
 
     >>> pattern("Pickup P", "Trip T+", "Dropoff D").where("[driver]").within("30 minutes")
     RETURN COUNT(*)

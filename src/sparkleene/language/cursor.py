@@ -64,7 +64,7 @@ class Cursor:
     def unexpected(self, expected: str, help: str | None = None) -> NoReturn:
         """Fail at the token at hand."""
         code = "unexpected-end" if self.token.kind == "end" else "unexpected-token"
-        self.fail(code, f"expected {expected}, found {self.token.shown}", self.token.span, help)
+        self.fail(code, f"expected {expected}, found {self.token.display}", self.token.span, help)
 
     def nest(self) -> None:
         """Go one level deeper; every caller goes up again, or fails."""
@@ -88,7 +88,7 @@ class Cursor:
             if not (ends and token.kind == "keyword" and token.text.isalpha()):
                 self.unexpected(expected)
             advice = f"write `{token.text}` where it is a name"
-            self.note("reserved-word", f"{token.shown} is a keyword, not a name", token.span, advice)
+            self.note("reserved-word", f"{token.display} is a keyword, not a name", token.span, advice)
         first = last = self.advance()
         value = first.value
         while hyphens and first.kind == "name" and self.token.has("-"):

@@ -149,7 +149,7 @@ class ConditionParser(Cursor):
                 or "only NEXT(label).attribute may stand in a condition"
             )
             self.fail(
-                "unknown-function", f"unknown function {token.shown} in a condition", token.span, advice
+                "unknown-function", f"unknown function {token.display} in a condition", token.span, advice
             )
         self.advance()
         self.advance()

@@ -55,7 +55,7 @@ class PatternParser(Cursor):
             if self.token.has("("):
                 operators = ("SEQ", "NOT", "OR", "AND")
                 advice = suggest(kind.value.upper(), operators) or f"the operators are {', '.join(operators)}"
-                self.fail("unknown-operator", f"unknown pattern operator {kind.shown}", kind.span, advice)
+                self.fail("unknown-operator", f"unknown pattern operator {kind.display}", kind.span, advice)
             alias = self.refuse_hyphens(self.advance()) if self.token.is_name else None
             span = kind.span.to((alias or kind).span)
             result = ast.Atom(kind.value, alias.value if alias else None, span=span)

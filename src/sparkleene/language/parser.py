@@ -132,10 +132,10 @@ class Parser(ConditionParser, PatternParser):
             if not (meant := self.guess_clause(token)):
                 named = self.place == 1 and token.is_name and self.token.is_clause
                 advice = f"write '{token.value}:' to name the query" if named else _CLAUSE_LIST
-                self.fail("unexpected-token", f"expected a clause, found {token.shown}", token.span, advice)
+                self.fail("unexpected-token", f"expected a clause, found {token.display}", token.span, advice)
             keyword = meant
             advice = f"did you mean '{meant}'?"
-            self.note("unknown-clause", f"unknown clause {token.shown}", token.span, advice)
+            self.note("unknown-clause", f"unknown clause {token.display}", token.span, advice)
         key = "RETURN" if keyword == "AGG" else keyword
         if key in self.clauses:
             message = f"query has a second {key} clause"
@@ -164,7 +164,7 @@ class Parser(ConditionParser, PatternParser):
         before = self.tokens[self.place - 1]
         if (meant := self.guess_clause(before)) and meant not in self.clauses:
             self.clauses.setdefault(meant, None)
-            message, advice = f"unknown clause {before.shown}", f"did you mean '{meant}'?"
+            message, advice = f"unknown clause {before.display}", f"did you mean '{meant}'?"
             self.fail("unknown-clause", message, before.span, advice)
         advices = {
             "PATTERN": "write SEQ(A, B) for A followed by B",
@@ -239,7 +239,7 @@ class Parser(ConditionParser, PatternParser):
             span = span.to(last.span)
             if word not in UNITS:
                 advice = suggest(word, known) or f"the units are {', '.join(known)}"
-                self.fail("unknown-unit", f"unknown unit {last.shown}", last.span, advice)
+                self.fail("unknown-unit", f"unknown unit {last.display}", last.span, advice)
             unit = UNITS[word]
         if value <= 0:
             self.fail("bad-duration", "a duration must be more than 0", span)
@@ -277,7 +277,7 @@ class Parser(ConditionParser, PatternParser):
         function = token.value.upper()
         if function not in FUNCTIONS:
             advice = suggest(function, FUNCTIONS) or f"the aggregates are {', '.join(FUNCTIONS)}"
-            self.fail("unknown-function", f"unknown aggregate {token.shown}", token.span, advice)
+            self.fail("unknown-function", f"unknown aggregate {token.display}", token.span, advice)
         self.expect("(")
         if function.startswith("LOG"):
             inner = self.token

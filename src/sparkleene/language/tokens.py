@@ -69,7 +69,7 @@ class Token:
         return self.has(*CLAUSES)
 
     @property
-    def shown(self) -> str:
+    def display(self) -> str:
         """Describe the token for a message."""
         if self.kind == "end":
             return "the end of the query"
