@@ -10,7 +10,7 @@ from sparkleene.workload.merge import Part
 
 
 @dataclass(frozen=True)
-class Bursts:
+class BurstStats:
     """What became of the bursts of one set of types."""
 
     types: tuple[str, ...]
@@ -36,7 +36,7 @@ class Bursts:
         )
 
 
-class Stats(tuple[Bursts, ...]):
+class Stats(tuple[BurstStats, ...]):
     """The bursts of all sets of types."""
 
     __slots__ = ()
@@ -59,5 +59,5 @@ def stats(runs: Iterable[tuple[Part, Sharing | None]]) -> Stats:
             types = tuple(dict.fromkeys(bound.labels[label].type for label in sorted(labels)))
             count = sum(map(len, copies.values()))
             if any(counter):
-                found.append(Bursts(types, part.names, count, *counter))
+                found.append(BurstStats(types, part.names, count, *counter))
     return Stats(found)
