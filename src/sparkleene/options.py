@@ -101,14 +101,12 @@ class QueryOptions:
 def list_options(function: F) -> F:
     """Make `help` and editors show the options of a function one by one."""
     signature = inspect.signature(function)
-    named = [one for one in signature.parameters.values() if one.kind is not one.VAR_KEYWORD]
-    hints = Keywords.__annotations__ | ReadingKeywords.__annotations__
-    more = [
-        inspect.Parameter(
-            one.name, inspect.Parameter.KEYWORD_ONLY, default=one.default, annotation=hints[one.name]
+    shown = {name: one for name, one in signature.parameters.items() if one.kind is not one.VAR_KEYWORD}
+    for option in fields(QueryOptions):
+        hint = "HierarchyLike | None" if option.name == "hierarchy" else option.type
+        one = inspect.Parameter(
+            option.name, inspect.Parameter.KEYWORD_ONLY, default=option.default, annotation=hint
         )
-        for one in fields(QueryOptions)
-        if one.name not in signature.parameters
-    ]
-    function.__signature__ = signature.replace(parameters=[*named, *more])  # type: ignore[attr-defined]
+        shown.setdefault(option.name, one)
+    function.__signature__ = signature.replace(parameters=[*shown.values()])  # type: ignore[attr-defined]
     return function
