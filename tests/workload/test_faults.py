@@ -26,7 +26,7 @@ def test_the_query_at_fault_tells_it(sharing: Any) -> None:
     assert "pair" in str(failure.value)
 
 
-@pytest.mark.xfail(reason="the queries before the one at fault are evaluated in full")
+@pytest.mark.xfail(raises=AssertionError, reason="the queries before the one at fault are evaluated in full")
 def test_the_others_are_not_evaluated_for_it(monkeypatch: pytest.MonkeyPatch) -> None:
     """A look at the types, as in columns/schema.py, finds who is at fault without an evaluation."""
     done: list[Any] = []
@@ -44,7 +44,9 @@ def test_the_others_are_not_evaluated_for_it(monkeypatch: pytest.MonkeyPatch) ->
     assert not done
 
 
-@pytest.mark.xfail(reason="queries with other windows are then evaluated one by one")
+@pytest.mark.xfail(
+    raises=pytest.fail.Exception, reason="queries with other windows are then evaluated one by one"
+)
 def test_an_error_in_common_panes_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
     """Panes give nothing where they cost more; an error is no such case."""
 
