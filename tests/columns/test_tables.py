@@ -10,7 +10,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import sparkleene as sk
-from sparkleene.columns.files import files
+from sparkleene.columns.files import open_files
 from sparkleene.columns.tables import column_names, read_data
 from sparkleene.errors import DataError, QueryError
 
@@ -95,7 +95,7 @@ def test_csv_without_a_header(tmp_path, name):
     text = CSV.partition("\n")[2].replace(",", "\t" if "tsv" in name else ",")
     path = tmp_path / name
     path.write_bytes(gzip.compress(text.encode()) if name.endswith("gz") else text.encode())
-    found = files(path, ["time", "type", "x"])
+    found = open_files(path, ["time", "type", "x"])
     assert column_names(found) == ["time", "type", "x"] and not found.blank
     assert read_data(found)[0].to_pydict() == {
         "time": [1, 2, 3, 4],
@@ -112,12 +112,12 @@ def test_names_of_columns_are_as_many_as_there_are(tmp_path, parquet):
     (tmp_path / "b.csv").write_text("1\n")
     for paths in (tmp_path / "a.csv", str(tmp_path / "*.csv")):
         with pytest.raises(DataError, match=r"a.csv' has 3 columns, and names are given for 1") as caught:
-            read_data(files(paths, ["time"]))
+            read_data(open_files(paths, ["time"]))
         assert caught.value.diagnostics[0].code == "unreadable-file"
     with pytest.raises(DataError, match=r"b.csv' has 1 column, and names are given for 3"):
-        read_data(files(str(tmp_path / "*.csv"), ["time", "type", "x"]))
+        read_data(open_files(str(tmp_path / "*.csv"), ["time", "type", "x"]))
     with pytest.raises(QueryError, match="for CSV files without a header, and this is parquet"):
-        files(parquet, ["time"])
+        open_files(parquet, ["time"])
 
 
 def test_a_first_line_of_data_is_no_header(tmp_path):
@@ -144,7 +144,7 @@ def test_a_file_without_rows_has_no_trends(tmp_path, text):
     (tmp_path / "header.csv").write_text("time,type,k,x\n")
     (tmp_path / "nothing.csv").write_text("")
     names = ["time", "type", "k", "x"]
-    for data in (files(tmp_path / "header.csv"), files(tmp_path / "nothing.csv", names)):
+    for data in (open_files(tmp_path / "header.csv"), open_files(tmp_path / "nothing.csv", names)):
         assert data.blank
         assert sk.query(text).run(data).num_rows == sk.query(text).trends(data).num_rows == 0
         assert sk.query(text, numbers="exact").run(data.empty()).num_rows == 0
@@ -153,11 +153,11 @@ def test_a_file_without_rows_has_no_trends(tmp_path, text):
 def test_a_day_without_rows_among_others(tmp_path):
     (tmp_path / "a.csv").write_text("time,type\n")
     (tmp_path / "b.csv").write_text("time,type\n2024-03-04 00:00,A\n")
-    assert not files(tmp_path).blank
+    assert not open_files(tmp_path).blank
     (row,) = sk.query("RETURN COUNT(*) PATTERN A+ WITHIN 1 day SLIDE 1 day").run(tmp_path).to_pylist()
     assert row["count"] == 1 and row["window_start"].year == 2024
     (tmp_path / "c.csv").write_text("time\nNULL\n")
-    assert not files(tmp_path / "c.csv").blank
+    assert not open_files(tmp_path / "c.csv").blank
 
 
 @pytest.mark.parametrize("good", ["2024-03-04 00:00:01", "2024-03-04T00:00:01.5Z", "2024-03-04", "17", "1.5"])

@@ -13,15 +13,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from sparkleene.columns.hive import infer_partition
 from sparkleene.columns.labels import label_masks
 from sparkleene.errors import DataError
 from sparkleene.language import parse, parse_expression
 from sparkleene.language.bind import bind
 from sparkleene.plan.needed_columns import needed_columns
-from sparkleene.spark import parquet
-from sparkleene.spark.files import find_files, partition
-from sparkleene.spark.footers import wider
-from sparkleene.spark.parquet import choose, discover, read
+from sparkleene.spark.parquet import pieces
+from sparkleene.spark.parquet.footers import discover, find_files, wider
+from sparkleene.spark.parquet.pieces import choose, read
 
 UTC = datetime.UTC
 
@@ -234,7 +234,7 @@ def test_a_folder_called_metadata_is_no_table(tmp_path):
     ],
 )
 def test_types_of_partitions(raw, type, values):
-    found = partition(raw, "Europe/Berlin")
+    found = infer_partition(raw, "Europe/Berlin")
     assert found.type == type
     assert list(found.values.values()) == values
     assert pa.array(found.values.values(), type).to_pylist() == values
@@ -459,13 +459,13 @@ def test_pieces_join_small_row_groups(tmp_path, monkeypatch):
     assert shapes() == shapes(2) == [10, 1]
     assert shapes(4) == [2, 3, 5, 1] and shapes(100) == [1] * 11
     assert choose(files, ["t"], "t").spans == ((0, 99), (5, 5))
-    monkeypatch.setattr(parquet, "ROWS", 30)
+    monkeypatch.setattr(pieces, "ROWS", 30)
     assert shapes() == [3, 3, 3, 1, 1]
-    monkeypatch.setattr(parquet, "ROWS", 5)
+    monkeypatch.setattr(pieces, "ROWS", 5)
     assert shapes() == [1] * 11
     monkeypatch.undo()
     monkeypatch.setattr(
-        parquet, "BYTES", 2 * max(p.bytes for p in choose(files, ["t"], "t", parallelism=11).pieces)
+        pieces, "BYTES", 2 * max(p.bytes for p in choose(files, ["t"], "t", parallelism=11).pieces)
     )
     assert shapes() == [2, 2, 2, 2, 2, 1] and shapes(1, ("t", "x")) == [1] * 11
 

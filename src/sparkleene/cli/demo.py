@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from sparkleene.cli import output_files, show
 from sparkleene.cli.results import are_same, sort_rows
 from sparkleene.cli.spark_session import few_partitions, start_spark
-from sparkleene.columns.files import files
+from sparkleene.columns.files import open_files
 from sparkleene.generators import generate
 from sparkleene.query import Query, query
 
@@ -119,7 +119,7 @@ SCENES = (
 LIVE = SCENES[2]
 COMPILE = """
 from sparkleene.cli.demo import SCENES
-from sparkleene.columns.files import files
+from sparkleene.columns.files import open_files
 from sparkleene.generators import generate
 for scene in SCENES:
     scene.query.run(generate(scene.stream, 2000))
@@ -205,7 +205,7 @@ def replay_live(clock: Clock, spark: SparkSession, batch: Any, folder: Path) -> 
 
     register(spark)
     path = LIVE.path(folder)
-    rows = -(-int(files(path).rows or 4) // 4)
+    rows = -(-int(open_files(path).rows or 4) // 4)
     options = {"path": str(path.absolute()), "time": "time", "rowsPerBatch": str(rows)}
     stream = spark.readStream.format("sparkleene.replay").options(**options).load()
     windows = LIVE.query.run(stream.withWatermark("time", "10 seconds"))

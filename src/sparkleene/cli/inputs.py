@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from sparkleene.cli.failures import usage_error
-from sparkleene.columns.files import Files, files
+from sparkleene.columns.files import Files, open_files
 from sparkleene.errors import Place
 from sparkleene.language.query_files import split_queries
 
@@ -70,7 +70,7 @@ def parse_pairs(given: Sequence[str] | None, option: str, example: str) -> dict[
 
 def find_events(given: str | Sequence[str], columns: str | None) -> Files:
     """Return files of events; `columns` are the names, with commas, of those of CSV files without a header."""
-    return files(given, None if columns is None else [name.strip() for name in columns.split(",")])
+    return open_files(given, None if columns is None else [name.strip() for name in columns.split(",")])
 
 
 def read_frame(spark: SparkSession, found: Files) -> DataFrame:

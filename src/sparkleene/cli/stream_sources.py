@@ -13,7 +13,7 @@ from sparkleene.cli.inputs import JSON, csv_options, find_events, read_frame
 from sparkleene.cli.options import Asked, queries_of
 from sparkleene.cli.show import Format
 from sparkleene.columns.fields import missing_column
-from sparkleene.columns.files import files
+from sparkleene.columns.files import open_files
 from sparkleene.errors import Place
 from sparkleene.language.printer import quote
 
@@ -76,7 +76,7 @@ def check_request(wanted: StreamRequest) -> None:
 
         find(wanted.rest)
     elif wanted.kind == "replay":
-        files(wanted.rest)
+        open_files(wanted.rest)
     elif wanted.kind == "kafka":
         if not re.fullmatch(r"//[^/]+/[^/]+", wanted.rest):
             raise usage_error(f"'{wanted.source}' names no topic", "write kafka://HOST:PORT/TOPIC")
@@ -138,7 +138,7 @@ def _read_folder(spark: SparkSession, wanted: StreamRequest) -> DataFrame:
     kind = options.pop("format", None)
     if kind is None:
         like = wanted.source if wanted.schema is None or not _is_path(wanted.schema) else wanted.schema
-        kind = files(like).kind
+        kind = open_files(like).kind
     more: dict[str, Any] = {}
     if kind == "csv":
         tabs = [str(path) for path in Path(wanted.source).rglob("*.tsv*")]

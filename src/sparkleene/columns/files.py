@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import glob
 import os
-from collections.abc import Collection, Iterable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any, Literal
@@ -15,7 +14,13 @@ import pyarrow.csv as pc_csv
 import pyarrow.json as pc_json
 import pyarrow.parquet as pq
 
-from sparkleene.errors import DataError, Place, first_line, suggest
+from sparkleene.columns.fields import kind
+from sparkleene.columns.hive import PartitionColumn, check_partition, infer_partitions
+from sparkleene.columns.paths import File, Paths, is_uri, list_files, path_texts, suggest_file
+from sparkleene.errors import DataError, Place, first_line
+
+_NUMBER = "__fragment_index"
+"""The column in which Arrow tells the number of the file that a row is from."""
 
 Kind = Literal["parquet", "csv", "json"]
 
@@ -33,13 +38,17 @@ _NULL_OPTIONS: dict[str, Any] = {
 
 
 @dataclass(frozen=True)
-class Source:
-    """A file, or a folder of Parquet files, whose names may hold values of columns."""
+class EventFile:
+    """A file of events, or a folder of Parquet files that is read as one."""
 
     path: Path
     kind: Kind
     columns: tuple[str, ...] | None = None
     """Names for the columns of a CSV file without a header."""
+    inside: tuple[File, ...] = ()
+    """The files of a folder."""
+    partitions: Mapping[str, PartitionColumn] = field(default_factory=dict)
+    """The columns that the names of its folders hold."""
 
     @cached_property
     def schema(self) -> pa.Schema:
@@ -49,7 +58,7 @@ class Source:
                 return self._csv_schema() if self.columns is None else self._named(self.columns)
             if self.kind == "json":
                 return self._json.schema
-            return pq.ParquetDataset(self.path).schema if self.path.is_dir() else pq.read_schema(self.path)
+            return self._folder_schema() if self.inside else pq.read_schema(self.path)
         except (pa.ArrowException, OSError, ValueError) as error:
             raise _unreadable(self.path, error) from error
 
@@ -72,8 +81,8 @@ class Source:
             text = (pa.string(), pa.large_string())
             schema = self.schema
             encoded = [name for name in needed if name in dictionary and schema.field(name).type in text]
-            if self.path.is_dir():
-                return pq.read_table(self.path, columns=needed, read_dictionary=encoded)
+            if self.inside:
+                return self._read_folder(needed, encoded)
             # without columns Arrow would lose the number of rows; ParquetFile keeps names with dots apart
             file = pq.ParquetFile(self.path, read_dictionary=encoded)
             return file.read(columns=_leaves(file, needed))
@@ -82,17 +91,50 @@ class Source:
 
     def count(self) -> int:
         """Return the number of rows of Parquet files, which their footers tell."""
-        if self.path.is_dir():
-            import pyarrow.dataset as ds  # brings pandas, most of a second
-
-            return int(ds.dataset(self.path, format="parquet").count_rows())
+        if self.inside:
+            return int(self._dataset().count_rows())
         return int(pq.read_metadata(self.path).num_rows)
 
     def blank(self) -> bool:
         """Tell whether a CSV file has no rows."""
-        if self.kind != "csv" or not all(pa.types.is_null(field.type) for field in self.schema):
+        if self.kind != "csv" or not all(pa.types.is_null(each.type) for each in self.schema):
             return False
         return not len(self.read(self.schema.names[:1], ()))
+
+    def _dataset(self, encoded: Sequence[str] = ()) -> Any:
+        """Return the files of a folder as Arrow reads them."""
+        import pyarrow.dataset as ds  # brings pandas, most of a second
+        from pyarrow.fs import LocalFileSystem
+
+        format = ds.ParquetFileFormat(dictionary_columns=encoded, pre_buffer=True)
+        return ds.dataset([file.path for file in self.inside], format=format, filesystem=LocalFileSystem())
+
+    def _folder_schema(self) -> pa.Schema:
+        """Return the columns of a folder's first file, and those of folders' names, which hide others."""
+        types = {name: _partition_type(column) for name, column in self.partitions.items()}
+        fields = [(each.name, types.pop(each.name, each.type)) for each in self._dataset().schema]
+        return pa.schema([*fields, *types.items()])
+
+    def _read_folder(self, needed: list[str], encoded: Sequence[str]) -> pa.Table:
+        """Return some columns of a folder's files and of its folders' names."""
+        here = [name for name in needed if name not in self.partitions]
+        dataset = self._dataset([name for name in encoded if name in here])
+        if len(here) == len(needed):
+            return dataset.to_table(columns=here)
+        table = dataset.to_table(columns=[*here, _NUMBER])
+        number = table.column(_NUMBER)  # of the file that a row is from
+        files = {file.path: dict(file.partitions) for file in self.inside}
+        order = [files[path] for path in dataset.files]
+        found = {}
+        for name in needed:
+            if name in self.partitions:
+                check_partition(self.inside, name)
+                column = self.partitions[name]
+                values = pa.array([column.values[texts[name]] for texts in order], column.type)
+                found[name] = values.cast(_partition_type(column)).take(number)
+            else:
+                found[name] = table.column(name)
+        return pa.table(found)
 
     def _csv_schema(self, headerless: bool = False) -> pa.Schema:
         """Return the columns of a CSV file, called f0, f1 and so on without a header."""
@@ -129,9 +171,9 @@ class Source:
     def _json(self) -> pa.Table:
         """All of a file of JSON lines, whose columns nothing tells beforehand."""
         table = pc_json.read_json(str(self.path))
-        for i, field in enumerate(table.schema):
-            if pa.types.is_string(field.type):
-                table = table.set_column(i, field.name, _times(table.column(i)))
+        for i, each in enumerate(table.schema):
+            if pa.types.is_string(each.type):
+                table = table.set_column(i, each.name, _times(table.column(i)))
         return table
 
 
@@ -140,7 +182,7 @@ class Files:
     """All files of some paths, of one kind."""
 
     kind: Kind
-    sources: tuple[Source, ...]
+    sources: tuple[EventFile, ...]
 
     @cached_property
     def names(self) -> list[str]:
@@ -162,9 +204,8 @@ class Files:
     @cached_property
     def bytes(self) -> int:
         """How large the files are."""
-        paths = [source.path for source in self.sources]
-        inside = [path.rglob("*") if path.is_dir() else [path] for path in paths]
-        return sum(path.stat().st_size for some in inside for path in some if path.is_file())
+        inside = [file.size or 0 for source in self.sources for file in source.inside]
+        return sum(inside) + sum(source.path.stat().st_size for source in self.sources if not source.inside)
 
     @property
     def columns(self) -> tuple[str, ...] | None:
@@ -205,15 +246,12 @@ class Files:
             raise _unfit(error) from error
 
 
-def files(
-    given: str | os.PathLike[str] | Sequence[str | os.PathLike[str]], columns: Sequence[str] | None = None
-) -> Files:
+def open_files(given: Paths, columns: Sequence[str] | None = None) -> Files:
     """Return the files of a path, a folder, a pattern such as `events/*.csv`, or of several of these.
 
     `columns` names the columns of CSV files without a header.
     """
-    several = [given] if isinstance(given, str | os.PathLike) else list(given)
-    sources = [source for one in several for source in _sources(os.fspath(one))]
+    sources = [source for path in path_texts(given) for source in _open_path(path)]
     kinds = sorted({source.kind for source in sources})
     if len(kinds) > 1:
         message = f"the events are of several kinds: {', '.join(kinds)}"
@@ -225,40 +263,48 @@ def files(
             message = f"names of columns are for CSV files without a header, and this is {kinds[0]}"
             raise PLACE.mistake("bad-option", message, help="leave the names of columns out")
         sources = [replace(source, columns=tuple(columns)) for source in sources]
+    partitions = infer_partitions([file for source in sources for file in source.inside])
+    sources = [replace(source, partitions=_partitions_of(source, partitions)) for source in sources]
     return Files(kinds[0], tuple(sources))
 
 
-def _sources(given: str) -> list[Source]:
+def _open_path(given: str) -> list[EventFile]:
+    """Return a folder of Parquet files as one, and of other kinds its files."""
     path = Path(given)
-    if path.is_dir():
-        return _folder(path)
-    if path.exists():
-        return [Source(path, _kind(path))]
-    if glob.has_magic(given):
-        found = [Path(name) for name in sorted(glob.glob(given, recursive=True))]
-        found = [path for path in found if path.is_file() and not path.name.startswith("_")]
-        if not found:
+    try:
+        found = None if is_uri(given) else list_files(given)
+    except (pa.ArrowException, OSError) as error:
+        raise _unreadable(path, error) from error
+    if found is None:
+        if any(sign in given for sign in "*?[{"):
             raise PLACE.error("missing-file", f"no file is named like '{given}'")
-        return [Source(path, _kind(path)) for path in found]
-    siblings = [other.name for other in path.parent.iterdir()] if path.parent.is_dir() else []
-    raise PLACE.error("missing-file", f"there is no file '{path}'", help=suggest(path.name, siblings))
-
-
-def _folder(folder: Path) -> list[Source]:
-    """Return a folder of Parquet files as it is, and of other kinds its files; hidden ones do not count."""
-    inside = [path for path in sorted(folder.rglob("*")) if path.is_file() and not _hidden(path, folder)]
-    if not inside:
+        help = None if is_uri(given) else suggest_file(given)
+        raise PLACE.error("missing-file", f"there is no file '{path}'", help=help)
+    if not path.is_dir():
+        return [EventFile(one, _kind(one)) for one in (_shown(file, given) for file in found)]
+    if not found:
         help = f"files of events end in {', '.join((*PARQUET, *CSV, *JSON))}"
-        raise PLACE.error("unreadable-file", f"the folder '{folder}' has no files of events", help=help)
-    ends = {_by_name(path) or "parquet" for path in inside}
-    if ends == {"parquet"}:
-        return [Source(folder, "parquet")]
-    return [Source(path, _kind(path)) for path in inside]
+        raise PLACE.error("unreadable-file", f"the folder '{path}' has no files of events", help=help)
+    inside = [_shown(file, given) for file in found]
+    if {_by_name(one) or "parquet" for one in inside} == {"parquet"}:
+        return [EventFile(path, "parquet", inside=tuple(file for file in found if file.size) or tuple(found))]
+    return [EventFile(one, _kind(one)) for one in inside]
 
 
-def _hidden(path: Path, folder: Path) -> bool:
-    """Tell whether a file is one that Spark does not read either."""
-    return any(part.startswith((".", "_")) and "=" not in part for part in path.relative_to(folder).parts)
+def _shown(file: File, given: str) -> Path:
+    """Return the path of a file as it was given: from here, or from the root."""
+    return Path(file.path if os.path.isabs(given) else os.path.relpath(file.path))
+
+
+def _partitions_of(source: EventFile, all: Mapping[str, PartitionColumn]) -> dict[str, PartitionColumn]:
+    """Return the columns that the folders' names of one source hold."""
+    names = dict.fromkeys(name for file in source.inside for name, _ in file.partitions)
+    return {name: all[name] for name in names}
+
+
+def _partition_type(column: PartitionColumn) -> pa.DataType:
+    """Return the type that a column of folders' names is read in: text stays encoded."""
+    return pa.dictionary(pa.int32(), column.type) if kind(column.type) == "text" else column.type
 
 
 def _by_name(path: Path) -> Kind | None:

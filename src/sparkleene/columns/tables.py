@@ -11,7 +11,7 @@ from typing import Any
 import pyarrow as pa
 
 from sparkleene.columns.fields import duplicate_column, missing_column
-from sparkleene.columns.files import PLACE, Files, files
+from sparkleene.columns.files import PLACE, Files, open_files
 from sparkleene.errors import DataError, first_line
 
 Back = Callable[[pa.Table], Any]
@@ -20,9 +20,9 @@ Back = Callable[[pa.Table], Any]
 def open_data(data: Any) -> Any:
     """Return data as it is, and paths as the files they name, so that these are looked at once."""
     if isinstance(data, str | os.PathLike):
-        return files(data)
+        return open_files(data)
     if isinstance(data, list | tuple) and data and all(isinstance(one, str | os.PathLike) for one in data):
-        return files(data)
+        return open_files(data)
     return data
 
 

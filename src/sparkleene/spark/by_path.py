@@ -16,7 +16,8 @@ from sparkleene.engine.lower import Lowered, lowered
 from sparkleene.errors import DataError, Place, SparkleeneError
 from sparkleene.plan.plan import Plan
 from sparkleene.spark import tasks
-from sparkleene.spark.parquet import Files, Piece, Source, choose, read
+from sparkleene.spark.parquet.footers import Files
+from sparkleene.spark.parquet.pieces import Piece, Source, choose, read
 from sparkleene.spark.request import Request, col, lower_together, partitions
 from sparkleene.spark.results import decided, finished, raised, schema_of
 from sparkleene.spark.strategy import Choice, choose_strategy, families, in_order

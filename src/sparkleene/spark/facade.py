@@ -9,7 +9,7 @@ from typing import Any
 from sparkleene.engine.lower import Lowered
 from sparkleene.engine.partial import adds_up
 from sparkleene.spark import batch, by_path, workload
-from sparkleene.spark.parquet import discover
+from sparkleene.spark.parquet.footers import discover
 from sparkleene.spark.request import Request, zone
 from sparkleene.spark.results import one_place
 from sparkleene.spark.session import session

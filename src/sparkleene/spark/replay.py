@@ -24,10 +24,10 @@ from pyspark.sql.streaming.datasource import (
     SupportsTriggerAvailableNow,
 )
 
+from sparkleene.columns.paths import PLACE
 from sparkleene.columns.times import TICKS_PER_MS
 from sparkleene.errors import Diagnostic, QueryError, suggest
 from sparkleene.generators import NAMES, find
-from sparkleene.spark.files import PLACE
 from sparkleene.spark.timeline import FOREVER, Generated, Line, Request, Stretch, play
 from sparkleene.spark.types import returned, schema_to_spark, to_arrow
 

@@ -24,11 +24,12 @@ from sparkleene.columns import tables
 from sparkleene.columns.fields import decode, describe_type, missing_column, value_type
 from sparkleene.columns.files import CSV, JSON
 from sparkleene.columns.ipc import to_bytes, to_table
+from sparkleene.columns.paths import PLACE, File, filesystem
 from sparkleene.columns.times import Numbers, Time, time_column
 from sparkleene.errors import first_line
 from sparkleene.generators import find
-from sparkleene.spark.files import PLACE, File, filesystem, find_files
-from sparkleene.spark.parquet import Piece, choose, discover, read
+from sparkleene.spark.parquet.footers import discover, find_files
+from sparkleene.spark.parquet.pieces import Piece, choose, read
 
 BATCH = 1 << 16
 """Rows of the Arrow batches that Spark gets."""

@@ -14,7 +14,7 @@ from sparkleene.spark.strategy import MEANING, families
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
-    from sparkleene.spark.parquet import Files
+    from sparkleene.spark.parquet.footers import Files
 
 
 def run(requests: Sequence[Request], frame: DataFrame) -> DataFrame:

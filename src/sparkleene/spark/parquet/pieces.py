@@ -17,14 +17,13 @@ import numpy as np
 import pyarrow as pa
 
 from sparkleene.columns.fields import decode, integers, kind
+from sparkleene.columns.paths import PLACE, File
 from sparkleene.language.bound import Bound, Path
-from sparkleene.spark.files import PLACE, File
-from sparkleene.spark.footers import (
+from sparkleene.spark.parquet.footers import (
     TICKS,
     Column,
     Files,
     Footer,
-    discover,
     layout_of,
     leaves,
     open_file,
@@ -32,9 +31,7 @@ from sparkleene.spark.footers import (
     unreadable,
     width,
 )
-from sparkleene.spark.prune import Ends, can_matter
-
-__all__ = ["Files", "Piece", "Source", "choose", "discover", "read"]
+from sparkleene.spark.parquet.prune import Ends, can_matter
 
 Group = tuple[Footer, int]
 """A row group: its file and its number there."""

@@ -11,18 +11,18 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from sparkleene.columns.fields import describe_type, duplicate_column, kind, missing_column, value_type
-from sparkleene.errors import DataError, first_line
-from sparkleene.spark.files import (
+from sparkleene.columns.hive import PartitionColumn, check_partition, infer_partitions
+from sparkleene.columns.paths import (
     PLACE,
     File,
-    Partition,
     Paths,
-    conflict,
     filesystem,
-    find_files,
-    partition,
-    way,
+    list_files,
+    path_texts,
+    spark_hint,
+    suggest_file,
 )
+from sparkleene.errors import DataError, first_line
 
 THREADS = 16
 """Footers that are read at once; mostly they wait for the storage."""
@@ -58,7 +58,30 @@ class Files:
 
     schema: pa.Schema
     footers: tuple[Footer, ...]
-    partitions: dict[str, Partition]
+    partitions: dict[str, PartitionColumn]
+
+
+def find_files(given: Paths) -> list[File]:
+    """Return the files with anything in them of one or several paths, in order; one that several lead to, once."""
+    paths = path_texts(given)
+    found: dict[tuple[str, str | None], File] = {}
+    for path in paths:
+        try:
+            files = list_files(path)
+            if files is None:
+                help = suggest_file(path) or spark_hint(path)
+                raise PLACE.error("missing-file", f"there is no file '{path}'", help=help)
+        except (pa.ArrowException, OSError, ValueError) as error:
+            message, notes = f"cannot read '{path}'", [first_line(error)]
+            raise PLACE.error("unreadable-file", message, help=spark_hint(path), notes=notes) from error
+        for file in files:
+            if file.size != 0:
+                found.setdefault((file.path, file.uri), file)
+    if not found:
+        shown = "', '".join(paths)
+        help = spark_hint(paths[0]) if paths else "pass a path"
+        raise PLACE.error("unreadable-file", f"there are no Parquet files in '{shown}'", help=help)
+    return sorted(found.values(), key=lambda file: (file.path, file.uri or ""))
 
 
 def discover(path: Paths, zone: str = "UTC") -> Files:
@@ -66,15 +89,13 @@ def discover(path: Paths, zone: str = "UTC") -> Files:
     files = find_files(path)
     with ThreadPoolExecutor(THREADS) as pool:
         footers = _shared(files, pool.map(_footer, files))
-    names = dict.fromkeys(name for file in files for name, _ in file.partitions)
-    raw = [dict(file.partitions) for file in files]
-    partitions = {name: partition((each[name] for each in raw if name in each), zone) for name in names}
+    partitions = infer_partitions(files, zone)
     layouts = {id(footer.layout): footer.layout for footer in _filled(footers)}
     fields: dict[str, Any] = {}
     for column in (column for layout in layouts.values() for column in layout):
         # a conflict of types is an error only if the column is needed
         fields[column.name] = wider(fields.get(column.name, pa.null()), column.type) or fields[column.name]
-    fields |= {name: partitions[name].type for name in names}
+    fields |= {name: column.type for name, column in partitions.items()}
     return Files(pa.schema(list(fields.items())), footers, partitions)
 
 
@@ -130,10 +151,13 @@ def unreadable(file: File, error: Exception) -> DataError:
     """Return the error for a file that Arrow cannot read."""
     if "magic bytes" not in str(error) and "footer" not in str(error):
         return PLACE.error(
-            "unreadable-file", f"cannot read '{file.shown}'", help=way(file.shown), notes=[first_line(error)]
+            "unreadable-file",
+            f"cannot read '{file.shown}'",
+            help=spark_hint(file.shown),
+            notes=[first_line(error)],
         )
     reader = next((word for word in ("csv", "json", "orc", "avro") if f".{word}" in file.path.lower()), "")
-    help = way(file.shown, {"": "parquet", "avro": 'format("avro")'}.get(reader, reader))
+    help = spark_hint(file.shown, {"": "parquet", "avro": 'format("avro")'}.get(reader, reader))
     return PLACE.error("unsupported-data", f"'{file.shown}' is not a Parquet file", help=help)
 
 
@@ -236,9 +260,7 @@ def _field(files: Files, name: str, time: str, dictionary: Collection[str]) -> p
     """Return a column as it is read, or raise if the files do not agree on it."""
     type = files.schema.field(name).type
     if name in files.partitions:
-        wrong = conflict([footer.file for footer in files.footers], name)
-        if wrong is not None:
-            raise wrong
+        check_partition([footer.file for footer in files.footers], name)
     else:
         _check(_filled(files.footers), name)
     if name == time and pa.types.is_timestamp(type):
