@@ -1,11 +1,22 @@
+from __future__ import annotations
+
 import os
 import sys
+from collections.abc import Iterator
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 from hypothesis import HealthCheck, settings
 from hypothesis.internal.conjecture import providers
 from tests.chance import SEED, SOAK
+
+from sparkleene.spark.session import session
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+QUICK = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"  # what runs for seconds is not worth optimizing
 
 # Run outside of make too: Spark's workers use this Python, on the Java that `make setup` brought, if it did.
 os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
@@ -27,3 +38,17 @@ if not SOAK and hasattr(providers, "_get_local_constants"):
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
     terminalreporter.write_line(f"random cases from seed {SEED}{'' if SOAK else ', the same every time'}")
+
+
+@pytest.fixture(scope="session")
+def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
+    """A local session with two cores, shared by all tests of this process."""
+    config = {
+        "spark.driver.extraJavaOptions": QUICK,
+        "spark.sql.shuffle.partitions": "4",
+        "spark.sql.warehouse.dir": str(tmp_path_factory.mktemp("warehouse")),
+        "spark.sql.session.timeZone": "UTC",
+    }
+    started = session("sparkleene tests", master="local[2]", memory="1g", config=config)
+    yield started
+    started.stop()

@@ -9,7 +9,11 @@ from tests.cli.command import EVENTS, LOCAL, QUERY, ROWS, bad, good, sparkleene
 
 NAMES = ("--columns", "time,type, user,x")
 HEADER, _, BARE = EVENTS.partition("\n")
-ENGINES = [LOCAL, pytest.param(("--engine", "spark", "--master", "local[2]"), marks=pytest.mark.spark)]
+SPARK = ("--engine", "spark", "--master", "local[2]")
+ENGINES = [
+    LOCAL,
+    pytest.param(SPARK, marks=[pytest.mark.spark, pytest.mark.usefixtures("commands_share_spark")]),
+]
 
 
 @pytest.fixture
@@ -72,7 +76,7 @@ def test_streams_whose_columns_are_not_named(tmp_path: Path) -> None:
 
 
 @pytest.mark.spark
-@pytest.mark.slow
+@pytest.mark.usefixtures("commands_share_spark")
 def test_a_stream_of_files_without_a_header(tmp_path: Path) -> None:
     (tmp_path / "in").mkdir()
     lines = [f"2024-03-04T00:0{minute}:00Z,{type}" for minute, type in enumerate("AABAA")]

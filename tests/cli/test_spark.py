@@ -50,12 +50,17 @@ def rows(folder: Path) -> list[list[str]]:
 # ---- run
 
 
-@pytest.mark.parametrize("kind", ["parquet", "csv"])
-def test_the_same_rows_as_the_local_engine(streams: Path, local: str, kind: str) -> None:
-    assert good("run", FALLING, f"stock.{kind}", *QUICK, cwd=streams) == local
+@pytest.mark.usefixtures("commands_share_spark")
+def test_the_same_rows_as_the_local_engine(streams: Path, local: str) -> None:
+    assert good("run", FALLING, "stock.csv", *QUICK, cwd=streams) == local
+
+
+def test_a_process_of_its_own(streams: Path, local: str) -> None:
+    assert good("run", FALLING, "stock.parquet", *QUICK, cwd=streams, env=environment()) == local
     assert {path.name for path in streams.iterdir()} == {"stock.parquet", "stock.csv", "stock.json"}
 
 
+@pytest.mark.usefixtures("commands_share_spark")
 def test_tasks_write_to_a_folder(streams: Path, local: str, tmp_path: Path) -> None:
     output = tmp_path / "rows"
     assert (
@@ -68,6 +73,7 @@ def test_tasks_write_to_a_folder(streams: Path, local: str, tmp_path: Path) -> N
     assert said.startswith(f"error[bad-option]: there is something in the folder '{output}' already\n")
 
 
+@pytest.mark.usefixtures("commands_share_spark")
 def test_what_is_wrong_with_the_data_is_said_in_our_words(tmp_path: Path) -> None:
     (tmp_path / "null.csv").write_text("time,type\n1,A\n,A\n")
     said = bad("run", "RETURN COUNT(*) PATTERN A+", "null.csv", *QUICK, "-o", "out.csv", cwd=tmp_path)
@@ -164,6 +170,7 @@ def test_sources_that_cannot_be(tmp_path: Path) -> None:
         assert said.splitlines()[0] == wanted
 
 
+@pytest.mark.usefixtures("commands_share_spark")
 def test_kafka_without_its_connector(tmp_path: Path) -> None:
     columns = "time timestamp, type string, company string, sector string, price double"
     said = bad("stream", FALLING, "kafka://localhost:9/topic", "--schema", columns, *QUICK, cwd=tmp_path)
@@ -171,6 +178,7 @@ def test_kafka_without_its_connector(tmp_path: Path) -> None:
     assert "--conf spark.jars.packages=org.apache.spark:spark-sql-kafka-0-10_2.13:" in said
 
 
+@pytest.mark.usefixtures("commands_share_spark")
 def test_a_replay_prints_windows_as_they_close(streams: Path, local: str) -> None:
     options = ["--once", "--watermark", "1 second", "--option", "rowsPerBatch=700", *QUICK]
     printed = good("stream", FALLING, "replay:stock.csv", *options, cwd=streams)
@@ -179,6 +187,7 @@ def test_a_replay_prints_windows_as_they_close(streams: Path, local: str) -> Non
     assert local.startswith(printed)  # all but the windows that are open yet
 
 
+@pytest.mark.usefixtures("commands_share_spark")
 def test_a_folder_goes_on_where_it_stopped(streams: Path, local: str, tmp_path: Path) -> None:
     table = pq.read_table(streams / "stock.parquet")
     incoming = tmp_path / "incoming"

@@ -139,6 +139,7 @@ def test_on_a_terminal(here: Path) -> None:
 
 
 @pytest.mark.spark
+@pytest.mark.usefixtures("commands_share_spark")
 def test_on_spark(here: Path) -> None:
     assert good("run", "several.q", "events.csv", "--master", "local[2]", cwd=here) == RESULT
 

@@ -3,6 +3,7 @@ from __future__ import annotations
 import json
 import os
 import re
+import shutil
 import signal
 import subprocess
 import sys
@@ -10,39 +11,31 @@ import time
 from collections.abc import Iterator
 from contextlib import ExitStack
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
+from tests.conftest import QUICK
 
-from sparkleene.spark.session import session
-
-if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
-
-QUICK = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"  # what runs for seconds is not worth optimizing
+from sparkleene import kernels
 
 
 @pytest.fixture(scope="session")
-def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
-    """A local session with two cores, shared by all tests of this process."""
-    config = {
-        "spark.driver.extraJavaOptions": QUICK,
-        "spark.sql.shuffle.partitions": "4",
-        "spark.sql.warehouse.dir": str(tmp_path_factory.mktemp("warehouse")),
-        "spark.sql.session.timeZone": "UTC",
-    }
-    started = session("sparkleene tests", master="local[2]", memory="1g", config=config)
-    yield started
-    started.stop()
+def compiled_kernels(tmp_path_factory: pytest.TempPathFactory) -> str:
+    """A cache folder where the kernels of a shipped package are, as far as they were compiled here."""
+    cache = tmp_path_factory.mktemp("cache")
+    (cache / "sparkleene").mkdir(mode=0o700)
+    shutil.copytree(Path(kernels.__file__).parent, cache / "sparkleene" / kernels.DIGEST)
+    return str(cache)
 
 
 @pytest.fixture(scope="session")
-def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+def cluster(compiled_kernels: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     """The address of a standalone cluster of two workers with a core each; sessions on it run in processes
     of their own, since a process has one JVM.
     """
     logs = tmp_path_factory.mktemp("cluster")
-    with ExitStack() as stack:
+    with ExitStack() as stack, pytest.MonkeyPatch.context() as patch:
+        patch.setenv("XDG_CACHE_HOME", compiled_kernels)
         log = start(stack, logs / "master", "master.Master", "--host", "127.0.0.1", "--port", "0",
                     "--webui-port", "0")  # fmt: skip
         address = wait_for(log, r"Starting Spark master at (spark://\S+)")
@@ -57,7 +50,7 @@ def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
 
 
 @pytest.fixture(scope="session")
-def connect(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+def connect(compiled_kernels: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     """The address of a Spark Connect server with two cores of this machine."""
     folder = tmp_path_factory.mktemp("connect")
     conf = {
@@ -70,10 +63,11 @@ def connect(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     }
     settings = [word for key, value in conf.items() for word in ("--conf", f"{key}={value}")]
     server = "org.apache.spark.sql.connect.service.SparkConnectServer"
-    with ExitStack() as stack:
+    with ExitStack() as stack, pytest.MonkeyPatch.context() as patch:
+        patch.setenv("XDG_CACHE_HOME", compiled_kernels)
         log = start(
-            stack, folder / "server", "SparkSubmit", "--master", "local[2,4]", *settings, "--class", server,
-            "spark-internal",
+            stack, folder / "server", "SparkSubmit", "--master", "local[2,4]", "--driver-java-options", QUICK,
+            *settings, "--class", server, "spark-internal",
         )  # fmt: skip
         yield "sc://" + wait_for(log, r"Spark Connect server started at: (\S+:\d+)")
 
@@ -94,7 +88,7 @@ def remote(address: str, folder: Path) -> dict[str, Any]:
     """Return what the checks of remote_script.py find at a cluster or a Connect server."""
     script = Path(__file__).with_name("remote_script.py")
     environment = {key: value for key, value in os.environ.items() if not key.startswith("SPARK_")}
-    environment["PYTHONPATH"] = str(script.parents[2])
+    environment["PYTHONPATH"] = os.pathsep.join([str(script.parents[2]), os.environ.get("PYTHONPATH", "")])
     done = subprocess.run(
         [sys.executable, str(script), address],
         cwd=folder, env=environment, capture_output=True, text=True, timeout=300,

@@ -21,6 +21,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from pyspark import TaskContext
 from pyspark.sql import SparkSession
+from tests.chance import SOAK
 from tests.conformance.paper_cases import CASES, PaperCase
 from tests.conformance.test_papers import table
 
@@ -131,7 +132,7 @@ def refusal(query: sk.Query, rows: Any) -> Any:
 
 def cases(spark: SparkSession) -> Any:
     """Return the cases of the papers whose rows are not those of the in-process engine, and how many were run."""
-    chosen = CASES[:: len(CASES) // 25]
+    chosen = CASES[:: len(CASES) // (25 if SOAK else 8)]
     with ThreadPoolExecutor(4) as pool:
         wrong = list(pool.map(lambda case: difference(spark, case), chosen))
     return {"run": len(chosen), "wrong": [text for text in wrong if text]}

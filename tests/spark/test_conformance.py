@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 pytestmark = pytest.mark.spark
 
 FEW = settings(
-    max_examples=cases(6), suppress_health_check=[HealthCheck.too_slow, HealthCheck.function_scoped_fixture]
+    max_examples=cases(3), suppress_health_check=[HealthCheck.too_slow, HealthCheck.function_scoped_fixture]
 )
 KINDS: list[dict[str, Any]] = [
     {"semantics": semantics, "negation": negation, "adjacent": adjacent}
@@ -53,7 +53,23 @@ def test_random_queries(spark: SparkSession, kind: dict[str, Any], data: st.Data
     check(spark, data.draw(strategies.case(**kind)))
 
 
-@pytest.mark.parametrize("case", CASES, ids=lambda case: case.cite)
+def longest() -> set[str]:
+    """Return of the cases of each query the one with the most events; the papers show one event after the other."""
+    found: dict[str, PaperCase] = {}
+    for case in CASES:
+        key = f"{case.query} {case.options}"
+        if key not in found or len(case.events) > len(found[key].events):
+            found[key] = case
+    return {case.cite for case in found.values()}
+
+
+LONGEST = longest()
+PAPERS = [
+    pytest.param(case, id=case.cite, marks=() if case.cite in LONGEST else pytest.mark.slow) for case in CASES
+]
+
+
+@pytest.mark.parametrize("case", PAPERS)
 def test_papers_on_spark(spark: SparkSession, case: PaperCase) -> None:
     def run(case: PaperCase) -> test_random.Rows:
         return on_spark(spark, sk.query(case.query, **case.options), test_papers.table(case))

@@ -293,15 +293,17 @@ def test_windows_wait_for_rows_after_a_stop_between_batches(tmp_path: Path) -> N
     assert written(job.sink) == batch(job.query, table)
 
 
-def test_killed_drivers(tmp_path: Path) -> None:
-    drawn = chance("test_killed_drivers")
-    table = write_rows(tmp_path / "rows", 3, drawn.randrange(1 << 32))
+def test_a_driver_that_is_killed_in_a_batch(tmp_path: Path) -> None:
+    table = write_rows(tmp_path / "rows", 3, 3)
     job = Job(tmp_path / "job", tmp_path / "rows", QUERIES["spread"])
-    found = []
-    while "in a batch" not in found:  # else it was not tried
-        shutil.rmtree(job.folder, ignore_errors=True)
-        (job.rows / "later.parquet").unlink(missing_ok=True)
-        found = survive(job, 2, drawn)
+    with driver(tmp_path / "logs") as started:
+        started.ask(job)
+        assert not started.wait(lambda: job.batches() == (1, 0))
+        started.kill()
+    assert job.batches() == (1, 0)
+    check_checkpoint(job.checkpoint)
+    with driver(tmp_path / "logs") as started:
+        assert started.run(job) is None
     assert written(job.sink) == batch(job.query, table)
 
 
@@ -349,17 +351,6 @@ def strike(started: Driver, job: Job, most: int, pause: float) -> None:
         return False
 
     started.wait(in_a_batch)
-
-
-def test_killed_workers_are_replaced(tmp_path: Path) -> None:
-    table = write_rows(tmp_path / "rows", 3, 2)
-    job = Job(tmp_path / "job", tmp_path / "rows", QUERIES["linear"])
-    with driver(tmp_path / "logs", "local[2,4]") as started:
-        started.ask(job)
-        strike(started, job, 3, 0.3)  # a task that failed three times is tried once more
-        assert started.answers() == [None]
-        assert "Python worker exited unexpectedly" in started.err.read_text()
-    assert written(job.sink) == batch(job.query, table)
 
 
 # ---- a full disk
@@ -429,7 +420,7 @@ def stopped_halfway(folder: Path, query: str, files: int = 4) -> Iterator[Halfwa
     for path in later:
         path.rename(folder / "later" / path.name)
     job = Job(folder / "job", folder / "rows", query)
-    with driver(folder / "logs") as started:
+    with driver(folder / "logs", "local[2,4]") as started:
         assert started.run(job) is None
         shutil.copytree(job.folder, folder / "copy")
         for path in later:
@@ -557,7 +548,16 @@ def test_it_goes_on_without_the_last_commit(halfway: Halfway) -> None:
     assert written(job.sink) == halfway.expected
 
 
-def test_killed_workers_without_another_try(halfway: Halfway) -> None:
+def test_killed_workers_are_replaced(halfway: Halfway) -> None:
+    job = halfway.again()
+    halfway.driver.ask(job)
+    strike(halfway.driver, job, 3, 0.3)  # a task that failed three times is tried once more
+    assert halfway.driver.answers()[-1] is None
+    assert "Python worker exited unexpectedly" in halfway.driver.err.read_text()
+    assert written(job.sink) == halfway.expected
+
+
+def test_workers_that_are_killed_at_every_try(halfway: Halfway) -> None:
     job = halfway.again()
     halfway.driver.ask(job)
     strike(halfway.driver, job, 1000, 0)

@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import json
 import pickle
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -47,7 +44,10 @@ def events(count: int = COUNT, seed: int = 1) -> pa.Table:
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Two files of Parquet whose names are not in the order of their times, in small row groups."""
-    folder = tmp_path_factory.mktemp("replay") / "events"
+    return write_events(tmp_path_factory.mktemp("replay") / "events")
+
+
+def write_events(folder: Path) -> Path:
     folder.mkdir()
     table = events()
     pq.write_table(table.slice(0, 2000), folder / "b.parquet", row_group_size=300)
@@ -402,26 +402,3 @@ def test_a_watermark_of_the_bound_loses_only_late_rows(
 def test_errors_show_through_spark(spark: Any, folder: Path) -> None:
     with pytest.raises(Exception, match=r"error\[bad-option\]: rate is '0'"):
         load(spark, folder, rate=0)
-
-
-CONNECT = """
-import json, sys
-import sparkleene as sk
-from pyspark.sql import SparkSession
-spark = SparkSession.builder.remote(sys.argv[1]).getOrCreate()
-sk.spark.register(spark)
-def load(reader):
-    return reader.format("sparkleene.replay").options(path=sys.argv[2], time="ts", disorder=9).load()
-query = load(spark.readStream).writeStream.trigger(availableNow=True).format("memory").queryName("played").start()
-query.awaitTermination(60)
-print(json.dumps([[row.id for row in frame.collect()] for frame in (spark.table("played"), load(spark.read))]))
-"""
-
-
-def test_on_connect(connect: str, folder: Path) -> None:
-    done = subprocess.run(
-        [sys.executable, "-c", CONNECT, connect, str(folder)], capture_output=True, text=True, timeout=120
-    )
-    assert done.returncode == 0, done.stderr
-    ids = batch(folder, disorder=9)["id"].to_pylist()
-    assert json.loads(done.stdout.splitlines()[-1]) == [ids, ids]
