@@ -18,7 +18,7 @@ help: ## list the targets
 setup: $(STAMP) ## create .venv with all that tests and demo need (PYTHON=... chooses the interpreter)
 
 test: $(STAMP) ## run the tests, the doctests and the examples in README and docs, two files at a time
-	@$(SPARK) $(PY) -m pytest -n 2 --dist loadfile $(ARGS)
+	@$(SPARK) $(PY) -m pytest -n 2 --dist loadfile --no-loadscope-reorder $(ARGS)
 
 soak: $(STAMP) ## search for new cases and run the long tests (SEED=... draws the same again)
 	@seed=$(or $(SEED),$$(od -An -N4 -tu4 /dev/urandom | tr -d " ")); echo "SEED=$$seed"; \

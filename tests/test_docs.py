@@ -1,8 +1,9 @@
 """Run the code in README.md and docs/: what a page shows is what happens.
 
 The blocks of a page run in order, in a folder of their own. ```python blocks share a namespace; one of `>>>` lines
-is a doctest. In ```console blocks each `$ command` is run by a shell, and must print what stands below it. Blocks
-titled "Not run here: ..." are only compiled. Links between pages must lead somewhere.
+is a doctest. In ```console blocks each `$ command` is run by a shell, or here if it is one call of sparkleene, and
+must print what stands below it. Blocks titled "Not run here: ..." are only compiled. Links between pages must lead
+somewhere.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ import doctest
 import inspect
 import os
 import re
+import shlex
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -19,6 +21,7 @@ from pathlib import Path
 
 import pytest
 import typer
+from tests.cli.command import in_this_process
 
 import sparkleene as sk
 from sparkleene.cli.app import app
@@ -80,12 +83,16 @@ def commands(block: Block) -> Iterator[tuple[str, str, int]]:
 
 def check(command: str, wanted: str, place: str) -> None:
     """Run a command and compare what it prints, and how it ends."""
-    environment = os.environ | {"COLUMNS": "110", "NO_COLOR": "1"}
+    environment = {"COLUMNS": "110", "NO_COLOR": "1"}
     environment["PATH"] = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
-    done = subprocess.run(
-        command, shell=True, env=environment, timeout=SECONDS, text=True, encoding="utf-8",
-        stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
-    )  # fmt: skip
+    words = words_of(command)
+    if words[:1] == ["sparkleene"]:
+        done = in_this_process(words[1:], Path.cwd(), together=True, **environment)
+    else:
+        done = subprocess.run(
+            command, shell=True, env=os.environ | environment, timeout=SECONDS, text=True, encoding="utf-8",
+            stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+        )  # fmt: skip
     end = EXIT.search(wanted)
     wanted, printed = (
         "".join(f"{line.rstrip()}\n" for line in text.strip("\n").splitlines())
@@ -94,6 +101,18 @@ def check(command: str, wanted: str, place: str) -> None:
     told = f"{place}\n$ {command}\nexpected:\n{wanted}\nfound, exit code {done.returncode}:\n{printed}"
     assert done.returncode == (int(end[1]) if end else 0), told
     assert doctest.OutputChecker().check_output(wanted, printed, doctest.ELLIPSIS), told
+
+
+def words_of(command: str) -> list[str]:
+    """Return the words of a command, none if it has what only a shell understands.
+
+    >>> words_of("sparkleene check 'a > b' --short"), words_of("cat a | sort"), words_of("ls *.q")
+    (['sparkleene', 'check', 'a > b', '--short'], [], [])
+    """
+    outside = re.sub(r"'[^']*'", "", command.replace("\\\n", " "))
+    return (
+        [] if re.search(r"""[|&;<>()$`"*?~#\\\n]""", outside) else shlex.split(command.replace("\\\n", " "))
+    )
 
 
 def documents() -> Iterator[object]:
@@ -107,12 +126,14 @@ def documents() -> Iterator[object]:
 
 
 @pytest.fixture
-def _settings_stay() -> Iterator[None]:
-    """Undo what a page sets in the Spark session, which all pages share."""
+def _settings_stay(request: pytest.FixtureRequest) -> Iterator[None]:
+    """Undo what a page sets in the Spark session, which all tests of a process share."""
+    if request.node.get_closest_marker("spark") is None:
+        yield
+        return
+    spark, partitions = request.getfixturevalue("spark"), "spark.sql.shuffle.partitions"
     yield
-    if "pyspark.sql" in sys.modules and (spark := sys.modules["pyspark.sql"].SparkSession.getActiveSession()):
-        partitions = "spark.sql.shuffle.partitions"
-        spark.conf.set(partitions, spark.sparkContext.getConf().get(partitions))
+    spark.conf.set(partitions, spark.sparkContext.getConf().get(partitions))
 
 
 @pytest.mark.parametrize("path", [*documents()])

@@ -55,14 +55,22 @@ def sparkleene(*arguments: Any, cwd: Path, **more: Any) -> subprocess.CompletedP
     return subprocess.run([*COMMAND, *words], cwd=cwd, text=True, timeout=SECONDS, **(given | more))
 
 
-def in_this_process(words: list[str], cwd: Path, input: str = "") -> subprocess.CompletedProcess[str]:
+def in_this_process(
+    words: list[str], cwd: Path, input: str = "", together: bool = False, **more: str
+) -> subprocess.CompletedProcess[str]:
     """Run the command as if it had a process of its own; starting one takes a second."""
-    out, err = (io.TextIOWrapper(io.BytesIO(), "utf-8", newline="") for _ in range(2))
+    out, err = (io.TextIOWrapper(io.BytesIO(), "utf-8", newline="", write_through=True) for _ in range(2))
+    if together:  # what it says goes where its results go
+        err = out
     code: Any = 0
     with (
-        chdir(cwd), redirect_stdout(out), redirect_stderr(err), patch.dict(os.environ, environment(), clear=True),
-        patch.object(sys, "argv", ["sparkleene", *words]), patch.object(sys, "stdin", io.StringIO(input)),
-    ):  # fmt: skip
+        chdir(cwd),
+        redirect_stdout(out),
+        redirect_stderr(err),
+        patch.dict(os.environ, environment(**more), clear=True),
+        patch.object(sys, "argv", ["sparkleene", *words]),
+        patch.object(sys, "stdin", io.StringIO(input)),
+    ):
         try:
             main()
         except SystemExit as end:

@@ -10,10 +10,14 @@ from tests.cli.command import EVENTS, LOCAL, QUERY, ROWS, bad, good, sparkleene
 NAMES = ("--columns", "time,type, user,x")
 HEADER, _, BARE = EVENTS.partition("\n")
 SPARK = ("--engine", "spark", "--master", "local[2]")
-ENGINES = [
-    LOCAL,
-    pytest.param(SPARK, marks=[pytest.mark.spark, pytest.mark.usefixtures("commands_share_spark")]),
-]
+
+
+@pytest.fixture(params=[LOCAL, pytest.param(SPARK, marks=pytest.mark.spark)])
+def engine(request: pytest.FixtureRequest) -> tuple[str, ...]:
+    """The options that choose an engine."""
+    if request.param == SPARK:
+        request.getfixturevalue("commands_share_spark")
+    return request.param  # type: ignore[no-any-return]
 
 
 @pytest.fixture
@@ -24,7 +28,6 @@ def bare(tmp_path: Path) -> Path:
     return tmp_path
 
 
-@pytest.mark.parametrize("engine", ENGINES)
 def test_columns_are_named(bare: Path, engine: tuple[str, ...]) -> None:
     assert good("run", QUERY, "bare.csv", *NAMES, *engine, cwd=bare) == ROWS
     (bare / "day").mkdir()
@@ -56,7 +59,6 @@ def test_a_first_line_of_data_is_told(bare: Path, more: tuple[str, ...]) -> None
     assert "help: the first line looks like data: name the columns with --columns\n" in said
 
 
-@pytest.mark.parametrize("engine", ENGINES)
 def test_a_quiet_day(tmp_path: Path, engine: tuple[str, ...]) -> None:
     (tmp_path / "quiet.csv").write_text(HEADER + "\n")
     (tmp_path / "bare.csv").write_text("")
