@@ -86,13 +86,10 @@ def _window(within: ast.Within | None, errors: Errors) -> Window | None:
             errors.report("bad-duration", "a number of events is whole", length.span)
     units = [_unit(length) for length in lengths]
     if len(set(units)) > 1:
-        errors.report(
-            "mixed-units",
-            "WITHIN and SLIDE count in different units",
-            within.span,
-            notes=("a number without a unit is in the unit of the time column",),
-            help="give both a unit of time, both EVENTS, or neither a unit",
-        )
+        message = "WITHIN and SLIDE count in different units"
+        help = "give both a unit of time, both EVENTS, or neither a unit"
+        notes = ("a number without a unit is in the unit of the time column",)
+        errors.report("mixed-units", message, within.span, notes=notes, help=help)
     size, *slide = (_in_its_unit(length) for length in lengths)
     return Window(size, slide[0] if slide else None, units[0], within.span)
 
@@ -116,12 +113,9 @@ def _types(
     spans = type_spans(pattern)
     if any_type:
         if len(spans) > 1:
-            scope.errors.report(
-                "several-types",
-                f"without a type column the pattern can name only one event type, not {listing(spans)}",
-                list(spans.values())[1],
-                help="name the column of the event type, or define the types by conditions",
-            )
+            message = f"without a type column the pattern can name only one event type, not {listing(spans)}"
+            help = "name the column of the event type, or define the types by conditions"
+            scope.errors.report("several-types", message, list(spans.values())[1], help=help)
         return tuple((name, Literal_(True)) for name in spans)
     if types is None:
         return None
@@ -130,13 +124,9 @@ def _types(
         if name in types:
             defined.append((name, _definition(name, types[name], scope)))
         else:
-            scope.errors.report(
-                "unknown-type",
-                f"event type '{name}' is not defined",
-                span,
-                notes=(f"defined are {listing(types)}",),
-                help=suggest(name, types),
-            )
+            message = f"event type '{name}' is not defined"
+            notes = (f"defined are {listing(types)}",)
+            scope.errors.report("unknown-type", message, span, notes=notes, help=suggest(name, types))
     return tuple(defined)
 
 

@@ -42,12 +42,9 @@ def bind_key(ref: ast.Ref, clause: str, scope: Scope) -> Key | None:
     if name is None:
         return None
     if name.labels and not scope.positive(name.labels):
-        scope.errors.report(
-            "negated-key",
-            f"'{ref.parts[0]}' is negated: no event of a trend has this attribute",
-            ref.span,
-            help=f"write {'.'.join(name.path)} without a label to bind all events",
-        )
+        message = f"'{ref.parts[0]}' is negated: no event of a trend has this attribute"
+        help = f"write {'.'.join(name.path)} without a label to bind all events"
+        scope.errors.report("negated-key", message, ref.span, help=help)
         return None
     return Key(name.path, frozenset(name.labels) or None)
 
@@ -83,12 +80,9 @@ def bind_returns(items: Sequence[ast.Item], groups: Sequence[Group], span: Span,
             outputs.append(output)
             columns.append((output.name, item.span))
     if not aggregates:
-        scope.errors.report(
-            "no-aggregate",
-            "RETURN lists no aggregate",
-            span,
-            help="add one, such as COUNT(*) or SUM(E.attribute)",
-        )
+        message = "RETURN lists no aggregate"
+        help = "add one, such as COUNT(*) or SUM(E.attribute)"
+        scope.errors.report("no-aggregate", message, span, help=help)
     names = _group_names(groups, renamed)
     _check_columns([*zip(names, (group.ref.span for group in groups), strict=True), *columns], scope)
     return Returns(names, tuple(outputs))
@@ -110,12 +104,8 @@ def _check_columns(columns: Iterable[tuple[str, Span]], scope: Scope) -> None:
     for name, span in columns:
         if name in seen:
             other = "the window's own column" if name in RESERVED else "another column of the result"
-            scope.errors.report(
-                "duplicate-name",
-                f"'{name}' is also the name of {other}",
-                span,
-                help="name it with AS in RETURN",
-            )
+            message = f"'{name}' is also the name of {other}"
+            scope.errors.report("duplicate-name", message, span, help="name it with AS in RETURN")
         seen.add(name)
 
 
@@ -132,28 +122,17 @@ def _rename_group(
     written = ".".join(ref.parts)
     listed = listing(".".join(group.ref.parts) for group in groups)
     if not found:
-        scope.errors.report(
-            "not-grouped",
-            f"'{written}' is neither an aggregate nor listed in GROUP-BY",
-            ref.span,
-            notes=(f"GROUP-BY lists {listed}",),
-            help=f"add it to GROUP-BY, or aggregate it, such as MAX({written})",
-        )
+        message = f"'{written}' is neither an aggregate nor listed in GROUP-BY"
+        help = f"add it to GROUP-BY, or aggregate it, such as MAX({written})"
+        scope.errors.report("not-grouped", message, ref.span, notes=(f"GROUP-BY lists {listed}",), help=help)
     elif len(found) > 1:
-        scope.errors.report(
-            "ambiguous-attribute",
-            f"which '{written}' of GROUP-BY?",
-            ref.span,
-            notes=(f"GROUP-BY lists {listed}",),
-            help="write it with its label",
-        )
+        message = f"which '{written}' of GROUP-BY?"
+        help = "write it with its label"
+        notes = (f"GROUP-BY lists {listed}",)
+        scope.errors.report("ambiguous-attribute", message, ref.span, notes=notes, help=help)
     elif item.alias is not None and renamed.setdefault(found[0], item.alias) != item.alias:
-        scope.errors.report(
-            "duplicate-name",
-            f"'{written}' is already named '{renamed[found[0]]}'",
-            item.span,
-            help="name it once",
-        )
+        message = f"'{written}' is already named '{renamed[found[0]]}'"
+        scope.errors.report("duplicate-name", message, item.span, help="name it once")
 
 
 # ---- aggregates
@@ -189,21 +168,15 @@ def _find_counted(ref: ast.Ref, scope: Scope) -> tuple[tuple[int, ...], tuple[st
     if labels and len(ref.parts) == 1:
         return labels, ()
     if labels:
-        scope.errors.report(
-            "bad-aggregate",
-            "COUNT counts trends or events, not attributes",
-            ref.span,
-            help=f"write COUNT({word}) and, to leave out NULLs, {'.'.join(ref.parts)} IS NOT NULL",
-        )
+        message = "COUNT counts trends or events, not attributes"
+        help = f"write COUNT({word}) and, to leave out NULLs, {'.'.join(ref.parts)} IS NOT NULL"
+        scope.errors.report("bad-aggregate", message, ref.span, help=help)
     else:
         known = scope.words()
-        scope.errors.report(
-            "unknown-label",
-            f"COUNT needs a label or an event type of the pattern, '{'.'.join(ref.parts)}' is none",
-            ref.span,
-            notes=(f"the pattern has {listing(known)}",),
-            help=suggest(word, known) or "COUNT(*) counts trends",
-        )
+        message = f"COUNT needs a label or an event type of the pattern, '{'.'.join(ref.parts)}' is none"
+        help = suggest(word, known) or "COUNT(*) counts trends"
+        notes = (f"the pattern has {listing(known)}",)
+        scope.errors.report("unknown-label", message, ref.span, notes=notes, help=help)
     return None
 
 

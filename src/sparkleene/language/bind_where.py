@@ -69,20 +69,14 @@ def _bind_condition(expr: ast.Expr, scope: Scope) -> Iterator[Term]:
     mentioned = list(dict.fromkeys(name.labels for name in names if name.labels))
     unlabelled = [name for name in names if not name.labels]
     if not names:
-        scope.errors.report(
-            "constant-predicate",
-            "this condition mentions no attribute",
-            expr.span,
-            help="name a column of the table; text constants are quoted with '...'",
-        )
+        message = "this condition mentions no attribute"
+        help = "name a column of the table; text constants are quoted with '...'"
+        scope.errors.report("constant-predicate", message, expr.span, help=help)
     elif unlabelled and len(mentioned) > 1:
         word = ".".join(unlabelled[0].path)
-        scope.errors.report(
-            "ambiguous-attribute",
-            f"whose attribute is '{word}'? The condition mentions several labels",
-            unlabelled[0].span,
-            help=f"write it with its label, such as {_written_label(mentioned[0], scope)}.{word}",
-        )
+        message = f"whose attribute is '{word}'? The condition mentions several labels"
+        help = f"write it with its label, such as {_written_label(mentioned[0], scope)}.{word}"
+        scope.errors.report("ambiguous-attribute", message, unlabelled[0].span, help=help)
     else:
         for labels in mentioned[:1] or [(i,) for i in range(len(scope.labels))]:
             yield from conjuncts(map_names(term, partial(_label_name, labels)))
@@ -135,12 +129,9 @@ def _classify(term: Term, scope: Scope, pairs: Pairs) -> Iterator[Adjacent | tup
     positive = [scope.positive(labels) for labels, _ in roles]
     if not all(positive):
         wrong = next(labels for (labels, _), kept in zip(roles, positive, strict=True) if not kept)
-        scope.errors.report(
-            "negated-adjacent",
-            f"'{_written_label(wrong, scope)}' is negated, and here compared with another event",
-            term.span,
-            help="conditions on events inside a NOT mention one label each",
-        )
+        message = f"'{_written_label(wrong, scope)}' is negated, and here compared with another event"
+        help = "conditions on events inside a NOT mention one label each"
+        scope.errors.report("negated-adjacent", message, term.span, help=help)
         return
     orders = [roles] if len(earlier) == 1 else [roles, roles[::-1]]
     found = list(_between(term, orders, scope, pairs))
@@ -172,22 +163,16 @@ def _check_roles(term: Term, roles: list[Role], scope: Scope) -> bool:
     earlier = [labels for labels, is_next in roles if not is_next]
     if not earlier:
         word = _written_label(roles[0][0], scope)
-        scope.errors.report(
-            "next-alone",
-            f"NEXT({word}) is compared with no earlier event",
-            term.span,
-            help=f"for a condition on each event write {word}.attribute without NEXT",
-        )
+        message = f"NEXT({word}) is compared with no earlier event"
+        help = f"for a condition on each event write {word}.attribute without NEXT"
+        scope.errors.report("next-alone", message, term.span, help=help)
         return False
     if len(roles) > 2:
         words = [(_written_label(labels, scope), is_next) for labels, is_next in roles]
         written = [f"NEXT({word})" if is_next else word for word, is_next in words]
-        scope.errors.report(
-            "too-many-events",
-            f"this condition is over {len(roles)} events: {', '.join(written)}",
-            term.span,
-            help="a condition is over one event or two neighbours; join several with AND",
-        )
+        message = f"this condition is over {len(roles)} events: {', '.join(written)}"
+        help = "a condition is over one event or two neighbours; join several with AND"
+        scope.errors.report("too-many-events", message, term.span, help=help)
         return False
     return True
 
@@ -200,13 +185,10 @@ def _report_never_neighbours(
     known = listing(f"{names[a]} then {names[b]}" for a, b in sorted(pairs))
     (one, _), (two, is_next) = sorted(roles, key=lambda role: role[1])
     how = "directly followed by" if is_next else "a direct neighbour of"
-    scope.errors.report(
-        "never-neighbours",
-        f"'{_written_label(one, scope)}' is never {how} '{_written_label(two, scope)}' in this pattern",
-        term.span,
-        notes=(f"direct neighbours are: {known}",),
-        help="to compare all events of a trend use an equivalence such as [attribute]",
-    )
+    message = f"'{_written_label(one, scope)}' is never {how} '{_written_label(two, scope)}' in this pattern"
+    help = "to compare all events of a trend use an equivalence such as [attribute]"
+    notes = (f"direct neighbours are: {known}",)
+    scope.errors.report("never-neighbours", message, term.span, notes=notes, help=help)
 
 
 def _written_label(labels: tuple[int, ...], scope: Scope) -> str:

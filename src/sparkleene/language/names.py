@@ -91,13 +91,10 @@ class Scope:
     def report_unknown_label(self, word: str, span: Span) -> None:
         """Report a name that is neither a label nor a type of the pattern."""
         known = self.words()
-        self.errors.report(
-            "unknown-label",
-            f"the pattern has no label or event type '{word}'",
-            Span(span.start, span.start + len(word)) if self.source.startswith(word, span.start) else span,
-            notes=(f"it has {listing(known)}",),
-            help=suggest(word, known),
-        )
+        if self.source.startswith(word, span.start):
+            span = Span(span.start, span.start + len(word))
+        message, notes = f"the pattern has no label or event type '{word}'", (f"it has {listing(known)}",)
+        self.errors.report("unknown-label", message, span, notes=notes, help=suggest(word, known))
 
     def report_misplaced_next(self, place: str, span: Span) -> None:
         """Report a NEXT outside the conditions of WHERE."""
@@ -106,25 +103,18 @@ class Scope:
 
     def report_label_alone(self, word: str, span: Span) -> None:
         """Report a label where an attribute is needed."""
-        self.errors.report(
-            "label-without-attribute",
-            f"'{word}' is a label of the pattern, here an attribute is needed",
-            span,
-            help=f"write {word}.attribute",
-        )
+        message = f"'{word}' is a label of the pattern, here an attribute is needed"
+        self.errors.report("label-without-attribute", message, span, help=f"write {word}.attribute")
 
     def _check_column(self, name: Name, type: str | None = None) -> Name | None:
         """Return the name if the table has such a column; report it if not."""
         if self.columns is None or name.path[0] in self.columns:
             return name
         owner = "the table" if type is None else f"event type '{type}'"
-        self.errors.report(
-            "unknown-attribute",
-            f"{owner} has no attribute '{name.path[0]}'",
-            self._span_of_path(name),
-            notes=(f"the columns are {listing(self.columns)}",),
-            help=suggest_column(name.path[0], self.columns),
-        )
+        message = f"{owner} has no attribute '{name.path[0]}'"
+        help = suggest_column(name.path[0], self.columns)
+        notes = (f"the columns are {listing(self.columns)}",)
+        self.errors.report("unknown-attribute", message, self._span_of_path(name), notes=notes, help=help)
         return None
 
     def _span_of_path(self, name: Name) -> Span:

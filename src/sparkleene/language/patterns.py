@@ -27,27 +27,17 @@ def find_labels(pattern: Pattern, errors: Errors) -> tuple[Label, ...]:
             continue
         if label.type != atom.type:
             reported.add(label.name)
-            errors.report(
-                "alias-two-types",
-                f"'{label.name}' labels events of type '{label.type}' and of type '{atom.type}'",
-                atom.span,
-                help="give each type an alias of its own",
-            )
+            message = f"'{label.name}' labels events of type '{label.type}' and of type '{atom.type}'"
+            errors.report("alias-two-types", message, atom.span, help="give each type an alias of its own")
         elif label.negated != negated:
             reported.add(label.name)
-            errors.report(
-                "label-across-negation",
-                f"'{label.name}' stands both inside a NOT and outside of it",
-                atom.span,
-                help=f"give the two an alias each, such as '{atom.type} x' and 'NOT {atom.type} y'",
-            )
+            message = f"'{label.name}' stands both inside a NOT and outside of it"
+            help = f"give the two an alias each, such as '{atom.type} x' and 'NOT {atom.type} y'"
+            errors.report("label-across-negation", message, atom.span, help=help)
     if len(found) > MAX_LABELS:
-        errors.report(
-            "too-many-labels",
-            f"the pattern has {len(found)} labels, {MAX_LABELS} are allowed",
-            pattern.span,
-            help="split the query, or define wider event types",
-        )
+        message = f"the pattern has {len(found)} labels, {MAX_LABELS} are allowed"
+        help = "split the query, or define wider event types"
+        errors.report("too-many-labels", message, pattern.span, help=help)
     return tuple(found.values())
 
 
@@ -59,12 +49,8 @@ def check_shape(pattern: Pattern, errors: Errors) -> None:
     before = len(errors.found)
     if isinstance(pattern, And):
         if len(pattern.operands) != 2:
-            errors.report(
-                "and-operands",
-                f"AND joins exactly two patterns, here are {len(pattern.operands)}",
-                pattern.span,
-                help="write a query for each pair",
-            )
+            message = f"AND joins exactly two patterns, here are {len(pattern.operands)}"
+            errors.report("and-operands", message, pattern.span, help="write a query for each pair")
         for operand in pattern.operands:
             _check(operand, errors, _Edges())
     else:
@@ -98,21 +84,15 @@ def _check(pattern: Pattern, errors: Errors, edges: _Edges) -> None:
         case Seq():
             _check_sequence(pattern, errors, edges)
         case And():
-            errors.report(
-                "misplaced-and",
-                "AND stands only at the top of a pattern",
-                pattern.span,
-                help="write PATTERN P AND Q; to match in either order write SEQ(P, Q) OR SEQ(Q, P)",
-            )
+            message = "AND stands only at the top of a pattern"
+            help = "write PATTERN P AND Q; to match in either order write SEQ(P, Q) OR SEQ(Q, P)"
+            errors.report("misplaced-and", message, pattern.span, help=help)
             for operand in pattern.operands:
                 _check(operand, errors, edges)
         case Not():
-            errors.report(
-                "misplaced-negation",
-                "NOT stands only as a part of a SEQ",
-                pattern.span,
-                help="write SEQ(P, NOT N, Q): no match of N between P and Q",
-            )
+            message = "NOT stands only as a part of a SEQ"
+            help = "write SEQ(P, NOT N, Q): no match of N between P and Q"
+            errors.report("misplaced-negation", message, pattern.span, help=help)
             _check_negated(pattern, errors)
 
 
@@ -120,24 +100,17 @@ def _check_bounds(pattern: Repeat, errors: Errors) -> None:
     """Report repetition bounds that no number satisfies, or only zero."""
     if pattern.high is not None and (pattern.high < 1 or pattern.low > pattern.high):
         least = f"at least {pattern.low} and " if pattern.high >= 1 else ""
-        errors.report(
-            "bad-repetition",
-            f"a pattern cannot repeat {least}at most {pattern.high} times",
-            pattern.span,
-            help="in P{n,m} let n <= m and m >= 1",
-        )
+        message = f"a pattern cannot repeat {least}at most {pattern.high} times"
+        errors.report("bad-repetition", message, pattern.span, help="in P{n,m} let n <= m and m >= 1")
 
 
 def _check_sequence(pattern: Seq, errors: Errors, edges: _Edges) -> None:
     """Check the parts of a SEQ, and that no NOT is at an edge with events beyond."""
     positive = [not isinstance(part, Not) for part in pattern.parts]
     if pattern.parts and not any(positive):
-        errors.report(
-            "only-negation",
-            "this SEQ has only negated parts",
-            pattern.span,
-            help="add the event that a match begins or ends with",
-        )
+        message = "this SEQ has only negated parts"
+        help = "add the event that a match begins or ends with"
+        errors.report("only-negation", message, pattern.span, help=help)
     skippable = [nullable(part) for part in pattern.parts]
     for i, part in enumerate(pattern.parts):
         if not isinstance(part, Not):
@@ -149,13 +122,9 @@ def _check_sequence(pattern: Seq, errors: Errors, edges: _Edges) -> None:
         before = edges.left if all(skippable[:i]) else ""
         after = edges.right if all(skippable[i + 1 :]) else ""
         if any(positive) and (before or after):
-            errors.report(
-                "negation-at-edge",
-                f"NOT may {'begin' if before else 'end'} a SEQ only at the edge of the whole pattern",
-                part.span,
-                notes=(before or after,),
-                help="write the NOT between two parts of a SEQ, if need be of the outer one",
-            )
+            message = f"NOT may {'begin' if before else 'end'} a SEQ only at the edge of the whole pattern"
+            help = "write the NOT between two parts of a SEQ, if need be of the outer one"
+            errors.report("negation-at-edge", message, part.span, notes=(before or after,), help=help)
 
 
 def _check_negated(pattern: Not, errors: Errors) -> None:
@@ -166,12 +135,8 @@ def _check_negated(pattern: Not, errors: Errors) -> None:
         _check_negated(inner, errors)
         return
     if not isinstance(inner, (Atom, Seq)):
-        errors.report(
-            "negation-operand",
-            "NOT negates an event type or a SEQ",
-            inner.span,
-            help="put SEQ( ) around what is negated",
-        )
+        message = "NOT negates an event type or a SEQ"
+        errors.report("negation-operand", message, inner.span, help="put SEQ( ) around what is negated")
     _check(inner, errors, _NEGATED)
 
 
