@@ -16,8 +16,8 @@ from sparkleene.engine.lower import Lowered, lowered
 from sparkleene.errors import DataError, Place, SparkleeneError
 from sparkleene.plan.plan import Plan
 from sparkleene.spark import tasks
-from sparkleene.spark.parquet.footers import Files
-from sparkleene.spark.parquet.pieces import Piece, Source, choose, read
+from sparkleene.spark.parquet.footers import ParquetFiles
+from sparkleene.spark.parquet.pieces import Piece, Selection, choose_pieces, read_piece
 from sparkleene.spark.request import Request, col, lower_together, partitions
 from sparkleene.spark.results import decided, finished, raised, schema_of
 from sparkleene.spark.strategy import Choice, choose_strategy, families, in_order
@@ -26,12 +26,14 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
 
-def run(request: Request, files: Files, spark: SparkSession) -> DataFrame:
+def run(request: Request, files: ParquetFiles, spark: SparkSession) -> DataFrame:
     """Return the result of a query over files, as a DataFrame that is not evaluated yet."""
     return evaluated([request], files, spark, checked(request, files))
 
 
-def evaluated(requests: Sequence[Request], files: Files, spark: SparkSession, schema: pa.Schema) -> DataFrame:
+def evaluated(
+    requests: Sequence[Request], files: ParquetFiles, spark: SparkSession, schema: pa.Schema
+) -> DataFrame:
     """Return the results of plans that read files once: each family of them packs rows for itself."""
     source = chosen(requests, files, spark)
     groups = families(requests, [_choice(request, source).strategy for request in requests])
@@ -56,19 +58,19 @@ def evaluated(requests: Sequence[Request], files: Files, spark: SparkSession, sc
     return finished(requests[0], together, composed, schema, whole)
 
 
-def planned(request: Request, files: Files, spark: SparkSession) -> tuple[Lowered, Source, Choice]:
+def planned(request: Request, files: ParquetFiles, spark: SparkSession) -> tuple[Lowered, Selection, Choice]:
     """Lower the query, find the row groups that it needs, and choose a strategy."""
     source = chosen([request], files, spark)
     (low,) = lower_together([request], lambda term: True, [True])
     return low, source, _choice(request, source)
 
 
-def chosen(requests: Sequence[Request], files: Files, spark: SparkSession) -> Source:
+def chosen(requests: Sequence[Request], files: ParquetFiles, spark: SparkSession) -> Selection:
     """Return the row groups that some query needs."""
     options, plans = requests[0].options, [request.plan for request in requests]
     text = [key.path[0] for plan in plans for key in plan.bound.keys if len(key.path) == 1]
     text += [] if options.type is None else [options.type]
-    return choose(
+    return choose_pieces(
         files,
         sorted({name for request in requests for name in request.needed}),
         options.time,
@@ -79,7 +81,7 @@ def chosen(requests: Sequence[Request], files: Files, spark: SparkSession) -> So
     )
 
 
-def _choice(request: Request, source: Source) -> Choice:
+def _choice(request: Request, source: Selection) -> Choice:
     """Choose a strategy."""
     if request.strategy == "sort":
         message = "files read by path are not sorted by Spark"
@@ -89,12 +91,12 @@ def _choice(request: Request, source: Source) -> Choice:
     return choose_strategy(*given, in_order(source.spans))
 
 
-def checked(request: Request, files: Files) -> pa.Schema:
+def checked(request: Request, files: ParquetFiles) -> pa.Schema:
     """Return the result's schema, or raise an error that shows a value of the column that does not fit."""
     return schema_of([request], lambda one: fits(one, files))
 
 
-def fits(request: Request, files: Files) -> pa.Schema:
+def fits(request: Request, files: ParquetFiles) -> pa.Schema:
     """Return the columns of a query's result, or raise."""
     request.look_up(files.schema.names)
     empty = pa.schema([files.schema.field(name) for name in request.needed]).empty_table()
@@ -102,9 +104,9 @@ def fits(request: Request, files: Files) -> pa.Schema:
     try:
         return result_schema(request.plan, empty, *rest)
     except DataError:
-        source = choose(files, request.needed, request.options.time)
+        source = choose_pieces(files, request.needed, request.options.time)
         for piece in source.pieces[:1]:
-            result_schema(request.plan, read(piece, source.schema).slice(0, 100), *rest)
+            result_schema(request.plan, read_piece(piece, source.schema).slice(0, 100), *rest)
         raise
 
 
@@ -155,7 +157,7 @@ class ReadAndPack:
             for batch in batches:
                 for number in batch.column(0).to_pylist():
                     for piece in self.pieces[number] if self.pieces else ():
-                        table = read(piece, self.schema)
+                        table = read_piece(piece, self.schema)
                         for packing in self.packings:
                             yield packing.packed(table, self.options)
         except SparkleeneError as error:

@@ -14,7 +14,7 @@ from sparkleene.spark.strategy import MEANING, families
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
-    from sparkleene.spark.parquet.footers import Files
+    from sparkleene.spark.parquet.footers import ParquetFiles
 
 
 def run(requests: Sequence[Request], frame: DataFrame) -> DataFrame:
@@ -25,7 +25,7 @@ def run(requests: Sequence[Request], frame: DataFrame) -> DataFrame:
     return reduce(lambda one, other: one.union(other), results)
 
 
-def run_files(requests: Sequence[Request], files: Files, spark: SparkSession) -> DataFrame:
+def run_files(requests: Sequence[Request], files: ParquetFiles, spark: SparkSession) -> DataFrame:
     """Return the results of a workload's parts over files, as a DataFrame that is not evaluated yet."""
     schema = schema_of(requests, lambda one: by_path.fits(one, files))
     if requests[0].shares:

@@ -287,7 +287,7 @@ def test_combinations(data, count, rows, size, hashing):
     ]
     with pytest.MonkeyPatch.context() as patch:
         if hashing:
-            patch.setattr(keys, "_room", lambda rows: 0)
+            patch.setattr(keys, "_table_limit", lambda rows: 0)
         found, first = combine_codes(parts, [size] * count)
     tuples = [None if -1 in each else each for each in zip(*(p.tolist() for p in parts), strict=True)]
     assert [c < 0 for c in found.tolist()] == [t is None for t in tuples]
