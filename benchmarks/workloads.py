@@ -19,8 +19,7 @@ from pyarrow import csv
 import sparkleene as sk
 from benchmarks import spark_batch
 from benchmarks.common import Line, best
-from sparkleene.engine.run import prepare
-from sparkleene.errors import Place
+from sparkleene.engine.run import Run
 from sparkleene.kernels import graphlets as kernel
 from sparkleene.workload import Workload, workload
 
@@ -188,9 +187,9 @@ def decision() -> float:
     data = phases(1000)["long"]
     (part,) = made.prepared.parts(tuple(data.column_names))
     options = made.prepared.options.for_engine()
-    _, compiled, _ = prepare(part.plan, data, options, 1, Place())
-    assert compiled.sharing is not None
-    given = compiled.sharing.priced(np.complex128, 1, 0)
+    _, compiled, _, _ = Run(part, options).prepare(data)
+    assert compiled.bursts is not None
+    given = compiled.bursts.priced(np.complex128, 1, 0)
     kind = int(given.set_of[compiled.events.symbol[1]])
     seen = np.bincount(compiled.events.symbol, minlength=compiled.program.labels.size)
     count = 100_000

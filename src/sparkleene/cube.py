@@ -92,7 +92,7 @@ class Cube:
         rest is evaluated as one `sparkleene.workload`. `data` is what `Query.run` takes, except what belongs to
         Spark; `threads` defaults to all cores.
         """
-        from sparkleene.workload.run import union
+        from sparkleene.workload.run import unite_results
 
         read = self._workload.read(data)
         plan = self._plan_for(read.columns, self._types(read.table))
@@ -104,7 +104,7 @@ class Cube:
                 if total is None:
                     total = self._workload_of([step.query]).evaluate(read, threads)[0][step.query]
                 found[step.query] = total
-        return read.back(union({name: found[name] for name in self.queries}))
+        return read.back(unite_results({name: found[name] for name in self.queries}))
 
     def _types(self, table: pa.Table) -> frozenset[str] | None:
         """Return the types that events have; None if there is no hierarchy for which they matter."""

@@ -17,8 +17,9 @@ from sparkleene.prepared import Columns, PreparedQuery, Recent
 if TYPE_CHECKING:
     import pyarrow as pa
 
+    from sparkleene.plan.part import Part
     from sparkleene.spark.request import Request
-    from sparkleene.workload.merge import Joint, Part
+    from sparkleene.workload.merge import Joint
     from sparkleene.workload.stats import Stats
 
 Engine = Literal["local", "spark"]
@@ -64,20 +65,23 @@ class PreparedWorkload:
         return self._parts.get(columns, lambda: self._make_parts(columns))
 
     def _make_parts(self, columns: Columns) -> list[Part]:
-        from sparkleene.workload.merge import alone, parts
+        from sparkleene.plan.part import Part
+        from sparkleene.workload.merge import divide
 
-        plans = {name: query.plan_for(columns) for name, query in self.queries.items()}
+        singles = [
+            Part.single(name, query.plan_for(columns), query.place) for name, query in self.queries.items()
+        ]
         if self.sharing in (None, "never"):
-            return [alone(name, plan) for name, plan in plans.items()]
-        return parts(plans, self.sharing == "always")
+            return singles
+        return divide([part.members[0] for part in singles], self.sharing == "always")
 
     def joints(self, columns: Columns) -> list[Joint]:
         """Return the parts whose windows can be made of common panes."""
-        from sparkleene.workload.merge import joints
+        from sparkleene.workload.merge import find_joints
 
         if self.sharing in (None, "never"):
             return []
-        return self._joints.get(columns, lambda: joints(self.parts(columns)))
+        return self._joints.get(columns, lambda: find_joints(self.parts(columns)))
 
     # ---- in this process
 
@@ -96,20 +100,20 @@ class PreparedWorkload:
 
     def evaluate(self, data: LocalData, threads: int | None = None) -> tuple[dict[str, pa.Table], Stats]:
         """Return the result of each query over a table, and what was shared."""
+        from sparkleene.engine.results import write_results
+        from sparkleene.engine.run import Run
         from sparkleene.interrupts import held
         from sparkleene.threads import threads_of
-        from sparkleene.workload.run import results
-        from sparkleene.workload.stats import stats
+        from sparkleene.workload.run import JointRun, evaluate_queries
+        from sparkleene.workload.stats import gather_stats
 
-        options = replace(self.options.for_engine(), choice=self.choice)
-        parts = [(part, options) for part in self.parts(data.columns)]
-        places = {name: query.place for name, query in self.queries.items()}
-        runs: list[Any] = []
+        how = (replace(self.options.for_engine(), choice=self.choice), threads_of(threads))
+        runs = [Run(part, *how) for part in self.parts(data.columns)]
+        joints = [JointRun(Run(joint.part, *how), joint.members) for joint in self.joints(data.columns)]
         with held():
-            joints = self.joints(data.columns)
-            given = results(parts, data.table, threads_of(threads), places, joints=joints, runs=runs)
-            found = dict(given)
-        return {name: found[name] for name in self.queries}, stats(runs)
+            found = {member.name: each for member, each in evaluate_queries(runs, data.table, joints)}
+            results = {name: write_results(found[name]) for name in self.queries}
+        return results, gather_stats(found.values())
 
     # ---- on Spark
 
@@ -140,6 +144,7 @@ class PreparedWorkload:
         self, names: Collection[str], strategy: str | None = None, output_mode: str | None = None
     ) -> list[Request]:
         """Return what Spark is asked of data with these columns, a request for each part."""
+        from sparkleene.plan.part import Part
         from sparkleene.spark.request import Request
 
         columns = tuple(names)
@@ -148,17 +153,18 @@ class PreparedWorkload:
         for number, (name, query) in enumerate(self.queries.items()):
             query.check_types(names)
             plan = query.plan_for(columns)
-            needed, place = tuple(query.columns(plan)), Place(query.text, name)
+            part = Part.single(name, plan, Place(query.text, name))
             how = (strategy, output_mode, query.canonical, query.tree.name)
-            queries[name] = Request(plan, options, needed, place, *how, number=number)
+            queries[name] = Request(part, options, tuple(query.columns(plan)), *how, number=number)
         if self.sharing is None:
             return [*queries.values()]
         requests = []
         for part in self.parts(columns):
             alone = tuple(queries[name] for name in part.names)
             needed = tuple(sorted({column for one in alone for column in one.needed}))
-            first = replace(alone[0], plan=part.plan, needed=needed, shares=self.sharing != "never")
-            requests.append(replace(first, part=part, alone=alone))
+            shares = self.sharing != "never"
+            one = replace(alone[0], part=part, needed=needed, shares=shares, alone=alone, named=True)
+            requests.append(one)
         return requests
 
     # ---- either
@@ -179,12 +185,12 @@ class PreparedWorkload:
             return (ask["run"](*requests) if self.sharing is None else ask["workload"](requests)), None
         if strategy is not None:
             raise self.mistake("a strategy is for Spark", "leave it out, or pass a DataFrame of Spark")
-        from sparkleene.workload.run import union
+        from sparkleene.workload.run import unite_results
 
         local = self.read(data)
         results, stats = self.evaluate(local, threads)
         [*tables] = results.values()
-        return local.back(tables[0] if self.sharing is None else union(results)), stats
+        return local.back(tables[0] if self.sharing is None else unite_results(results)), stats
 
 
 def is_spark(data: Any) -> bool:

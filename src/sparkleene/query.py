@@ -90,13 +90,16 @@ class Query:
         if self._workload.goes_to_spark(data, engine):
             ask, [request] = self._workload.ask_spark(data)
             return ask["trends"](request, limit)
-        from sparkleene.engine.trends import trends
+        from sparkleene.engine.run import Run
+        from sparkleene.engine.trends import find_trends
         from sparkleene.interrupts import held
+        from sparkleene.threads import threads_of
 
         read = self._workload.read(data)
-        plan, options = self.prepared.plan_for(read.columns), self.prepared.options.for_engine()
+        [part] = self._workload.parts(read.columns)
+        run = Run(part, self.prepared.options.for_engine(), threads_of(None))
         with held():
-            return read.back(trends(plan, read.table, options, limit, self.prepared.place))
+            return read.back(find_trends(run, read.table, limit))
 
     def explain(
         self,

@@ -6,19 +6,18 @@ import pyarrow as pa
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests.chance import cases
 from tests.conformance import strategies
 from tests.conformance.test_random import compiled, table
+from tests.runs import run_of
 
 import sparkleene as sk
 from sparkleene.columns.schema import result_schema
-from sparkleene.engine.partial import partial, total
-from sparkleene.engine.run import evaluate
+from sparkleene.engine.results import add_partial, write_partial
 from sparkleene.errors import Place
 
 
 @given(data=st.data())
-@settings(max_examples=cases(150))
+@settings(max_examples=150)
 def test_schema_of_random_queries(data: st.DataObject) -> None:
     case = data.draw(strategies.case())
     query = compiled(case)
@@ -30,17 +29,17 @@ def test_schema_of_random_queries(data: st.DataObject) -> None:
 
 @pytest.mark.parametrize("numbers", ["double", "exact"])
 @given(data=st.data())
-@settings(max_examples=cases(150))
+@settings(max_examples=150)
 def test_partial_results_add_up(data: st.DataObject, numbers: str) -> None:
     case = data.draw(strategies.case(numbers=numbers))
     query = compiled(case)
     rows = table(case)
     plan = query.prepared.plan_for(tuple(rows.column_names))
     whole = query.run(rows)
-    part = partial(plan, *evaluate(plan, rows, query.prepared.options.for_engine(), 1, Place(query.text)))
-    assert total(plan, part, numbers).to_pylist() == whole.to_pylist()
+    part = write_partial(run_of(query, rows.column_names).evaluate(rows))
+    assert add_partial(plan, part, numbers).to_pylist() == whole.to_pylist()
     if not (case.numbers == "double" and "LOG" in case.text):
-        twice = total(plan, pa.concat_tables([part, part]), numbers)
+        twice = add_partial(plan, pa.concat_tables([part, part]), numbers)
         assert twice.num_rows == whole.num_rows
 
 

@@ -96,7 +96,7 @@ def test_csv_without_a_header(tmp_path, name):
     path = tmp_path / name
     path.write_bytes(gzip.compress(text.encode()) if name.endswith("gz") else text.encode())
     found = open_files(path, ["time", "type", "x"])
-    assert column_names(found) == ["time", "type", "x"] and not found.is_blank
+    assert column_names(found) == ["time", "type", "x"] and not found.blank
     assert read_data(found)[0].to_pydict() == {
         "time": [1, 2, 3, 4],
         "type": ["A", None, "NA", ""],
@@ -145,7 +145,7 @@ def test_a_file_without_rows_has_no_trends(tmp_path, text):
     (tmp_path / "nothing.csv").write_text("")
     names = ["time", "type", "k", "x"]
     for data in (open_files(tmp_path / "header.csv"), open_files(tmp_path / "nothing.csv", names)):
-        assert data.is_blank
+        assert data.blank
         assert sk.query(text).run(data).num_rows == sk.query(text).trends(data).num_rows == 0
         assert sk.query(text, numbers="exact").run(data.empty()).num_rows == 0
 
@@ -153,11 +153,11 @@ def test_a_file_without_rows_has_no_trends(tmp_path, text):
 def test_a_day_without_rows_among_others(tmp_path):
     (tmp_path / "a.csv").write_text("time,type\n")
     (tmp_path / "b.csv").write_text("time,type\n2024-03-04 00:00,A\n")
-    assert not open_files(tmp_path).is_blank
+    assert not open_files(tmp_path).blank
     (row,) = sk.query("RETURN COUNT(*) PATTERN A+ WITHIN 1 day SLIDE 1 day").run(tmp_path).to_pylist()
     assert row["count"] == 1 and row["window_start"].year == 2024
     (tmp_path / "c.csv").write_text("time\nNULL\n")
-    assert not open_files(tmp_path / "c.csv").is_blank
+    assert not open_files(tmp_path / "c.csv").blank
 
 
 @pytest.mark.parametrize("good", ["2024-03-04 00:00:01", "2024-03-04T00:00:01.5Z", "2024-03-04", "17", "1.5"])

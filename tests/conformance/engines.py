@@ -2,22 +2,22 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
 from hypothesis import assume
 from pyspark.errors import PySparkException
+from tests.runs import flatten, lower_run, run_of
 
 import sparkleene as sk
 from sparkleene.columns.schema import result_schema
-from sparkleene.engine.lower import lower, lowered
-from sparkleene.engine.partial import SUMS
-from sparkleene.errors import Place
-from sparkleene.ongoing.compose import combines
+from sparkleene.engine.results import SUMS
+from sparkleene.ongoing.compose import why_not_combined
 from sparkleene.spark import tasks
 from sparkleene.spark.request import Request
-from sparkleene.spark.results import job_of
+from sparkleene.spark.results import make_jobs
 
 Rows = list[dict[str, Any]]
 
@@ -27,26 +27,25 @@ def through_tasks(query: sk.Query, table: pa.Table) -> Rows:
 
     Where the parts overlap in time rows are evaluated by bucket.
     """
-    plan, options = query.prepared.plan_for(tuple(table.column_names)), query.prepared.options.for_engine()
-    low = lower(plan, options, lambda term: True, True)
-    flat = lowered(plan, low, table, options, 1, Place(query.text))
+    run = run_of(query, table.column_names)
+    plan, low = run.plan, lower_run(run)
+    flat = flatten(run, low, table)
     if len(query.text) % 2:  # in order of time, parts of it do not overlap
         flat = flat.sort_by(low.options.time)
-    schema = result_schema(plan, table.slice(0, 0), options, Place(query.text))
-    request = Request(plan, options, (), Place(query.text))
-    job = job_of(request, low, schema)
+    schema = result_schema(plan, table.slice(0, 0), run.options, run.place)
+    (job,), _ = make_jobs([([Request(run.part, run.options, ())], [low])], schema)
     if not job.partial:  # so that several parts of a group can be added up here
         fields = [field for field in job.schema if field.name not in {o.name for o in plan.bound.outputs}]
         lows = [schema.field(o.name) for o in plan.bound.outputs if o.function in ("min", "max")]
         sums = pa.field(SUMS, pa.binary())
-        job = tasks.Job(low.plan, low.options, pa.schema([*fields, *lows, sums]), True, Place(query.text))
+        job = replace(job, schema=pa.schema([*fields, *lows, sums]), partial=True)
     keys = [pa.field(tasks.key_name(k), flat.schema.field(key.path[0]).type)
             for k, key in enumerate(low.plan.bound.keys) if key.labels is None]  # fmt: skip
     wider = pa.schema([*job.schema, *keys, pa.field(tasks.AGAIN, pa.bool_())])
-    composing = tasks.Job(job.plan, job.options, wider, True, Place(query.text))
+    composing = replace(job, schema=wider)
     parts: list[pa.RecordBatch] = []
     buckets = 3 if low.plan.together else 1
-    for combine in (combines(low.plan, flat.schema, low.options) is None, False):
+    for combine in (why_not_combined(low.plan, flat.schema, low.options) is None, False):
         pack = tasks.Pack(job, combine, buckets)
         packed = [pack.packed(flat.slice(i, 4)) for i in range(0, flat.num_rows, 4)]
         found = pa.Table.from_batches(packed, tasks.PACKS)
@@ -73,7 +72,7 @@ def on_spark(spark: Any, query: sk.Query, table: pa.Table, parts: int = 3) -> Ro
     frame = spark.createDataFrame(table).repartition(parts)
     plan = query.prepared.plan_for(tuple(table.column_names))
     strategies = [None, "shuffle", "sort"]
-    if combines(plan, table.schema, query.prepared.options.for_engine()) is None:
+    if why_not_combined(plan, table.schema, query.prepared.options.for_engine()) is None:
         strategies.append("combine")
     strategy: Any = strategies[len(query.text) % len(strategies)]
     try:

@@ -20,7 +20,7 @@ from tests.chance import cases
 from tests.conformance.strategies import KINDS, WINDOWS, Case, case
 
 import sparkleene as sk
-from sparkleene.engine import execute
+from sparkleene.engine import cost, execute
 from sparkleene.kernels import words
 
 Rows = list[dict[str, Any]]
@@ -182,31 +182,31 @@ def test_integers_and_doubles_as_times(drawn: Case) -> None:
 @contextmanager
 def wide() -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(execute, "SAFE_BITS", 0)
-        patch.setattr(execute, "WORTH", 0)
+        patch.setattr(cost, "SAFE_BITS", 0)
+        patch.setattr(cost, "WORTH_WORDS", 0)
         yield
 
 
 @contextmanager
 def without_words() -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(execute, "WORTH", 1 << 60)
+        patch.setattr(cost, "WORTH_WORDS", 1 << 60)
         yield
 
 
 @contextmanager
 def composed() -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(execute, "_slides", lambda *_: True)
+        patch.setattr(cost, "sliding_pays", lambda *_: True)
         patch.setattr(execute, "BLOCK", 1)
-        patch.setattr(execute, "WORTH", 0)
+        patch.setattr(cost, "WORTH_WORDS", 0)
         yield
 
 
 @contextmanager
 def apart() -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(execute, "_slides", lambda *_: False)
+        patch.setattr(cost, "sliding_pays", lambda *_: False)
         yield
 
 
@@ -215,10 +215,10 @@ def cut() -> Iterator[None]:
     """Cut every window into stretches of a few rows, counted in chunks of two."""
     prepare = words.prepare
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(execute, "STRETCH", 3)
-        patch.setattr(execute, "WORTH", 0)
+        patch.setattr(cost, "STRETCH", 3)
+        patch.setattr(cost, "WORTH_WORDS", 0)
         patch.setattr(words, "prepare", lambda program: prepare(program)._replace(chunk=2))
-        patch.setattr(execute, "_slides", lambda *_: False)
+        patch.setattr(cost, "sliding_pays", lambda *_: False)
         yield
 
 

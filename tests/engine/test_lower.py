@@ -2,34 +2,45 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pyarrow as pa
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests.chance import cases
 from tests.conformance import strategies
 from tests.conformance.test_random import compiled, table
+from tests.runs import flatten, lower_run, run_of
 
 import sparkleene as sk
-from sparkleene.engine.lower import MASK, lower, lowered
-from sparkleene.engine.run import run
-from sparkleene.errors import Place
+from sparkleene.engine.results import write_results
+from sparkleene.engine.run import Run
+from sparkleene.spark.lower import MASK, Lowered
+
+
+def lowered(
+    query: sk.Query, rows: pa.Table, ready: bool = True, masks: bool = True
+) -> tuple[Lowered, pa.Table]:
+    run = run_of(query, rows.column_names)
+    low = lower_run(run, ready, masks)
+    return low, flatten(run, low, rows)
+
+
+def results(low: Lowered, flat: pa.Table) -> list[dict[str, Any]]:
+    return write_results(Run(low.part, low.options).evaluate(flat)).to_pylist()  # type: ignore[no-any-return]
 
 
 @pytest.mark.parametrize("masks", [True, False])
 @pytest.mark.parametrize("ready", [True, False])
 @given(data=st.data())
-@settings(max_examples=cases(120))
+@settings(max_examples=120)
 def test_lowered_plans(data: st.DataObject, ready: bool, masks: bool) -> None:
     case = data.draw(strategies.case())
     query = compiled(case)
     rows = table(case)
-    plan, options = query.prepared.plan_for(tuple(rows.column_names)), query.prepared.options.for_engine()
-    low = lower(plan, options, lambda term: ready, masks)
-    flat = lowered(plan, low, rows, options, 1, Place(query.text))
+    low, flat = lowered(query, rows, ready, masks)
     assert flat.column_names[: len(low.columns)] == [name for name, _ in low.columns]
-    result = run(low.plan, flat, low.options, 1, Place(query.text))
-    assert result.to_pylist() == query.run(rows).to_pylist()
+    assert results(low, flat) == query.run(rows).to_pylist()
 
 
 def test_columns_are_flat_and_few() -> None:
@@ -41,17 +52,13 @@ def test_columns_are_flat_and_few() -> None:
     rows = pa.table(
         {"time": [1, 2], "type": ["S", "S"], "who": [1, 1], "pay": struct, "tax": [1, 2], "kind": ["x", "x"]}
     )
-    plan, options = query.prepared.plan_for(tuple(rows.column_names)), query.prepared.options.for_engine()
-    low = lower(plan, options, lambda term: True, True)
-    flat = lowered(plan, low, rows, options, 1, Place(query.text))
+    low, flat = lowered(query, rows)
     assert flat.column_names == ["time", "who", "pay.fee", "pay.price * 2 - tax", MASK]
-    assert run(low.plan, flat, low.options).to_pylist() == [{"count": 3.0, "max_S_pay_fee": 7}]
+    assert results(low, flat) == [{"count": 3.0, "max_S_pay_fee": 7}]
 
 
 def test_names_that_meet_are_kept_apart() -> None:
     query = sk.query("RETURN MAX(S.a.b) AS deep, MAX(S.`a.b`) AS flat PATTERN S")
     rows = pa.table({"time": [1], "type": ["S"], "a": pa.array([{"b": 1}]), "a.b": [2]})
-    plan, options = query.prepared.plan_for(tuple(rows.column_names)), query.prepared.options.for_engine()
-    low = lower(plan, options, lambda term: True, True)
-    flat = lowered(plan, low, rows, options, 1, Place(query.text))
-    assert run(low.plan, flat, low.options).to_pylist() == [{"deep": 1, "flat": 2}]
+    low, flat = lowered(query, rows)
+    assert results(low, flat) == [{"deep": 1, "flat": 2}]

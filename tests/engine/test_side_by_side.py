@@ -7,7 +7,7 @@ import pyarrow as pa
 import pytest
 
 import sparkleene as sk
-from sparkleene.engine import execute
+from sparkleene.engine import cost, execute
 
 WINDOWS = ["WITHIN 100 SLIDE 7", "WITHIN 300 SLIDE 100", "WITHIN 90 EVENTS SLIDE 4 EVENTS", "WITHIN 60"]
 QUERIES = [
@@ -41,7 +41,7 @@ def test_all_ways_agree(query: str, window: str, ties: bool, monkeypatch: pytest
     results = []
     for most, composed in ((64, True), (8, False), (1, False)):
         monkeypatch.setattr(execute, "MOST", most)
-        monkeypatch.setattr(execute, "_slides", lambda *arguments, composed=composed: composed)
+        monkeypatch.setattr(cost, "sliding_pays", lambda *arguments, composed=composed: composed)
         results.append(q.run(table))
     assert results[0].num_rows
     for other in results[1:]:

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from sparkleene.engine.stream import frozen
+from sparkleene.engine.substreams import read_only as frozen
 from sparkleene.kernels import choose as choosing
 from sparkleene.kernels import divide, ordered, scan, waiting
 from sparkleene.kernels.program import (

@@ -14,17 +14,16 @@ import pyarrow.compute as pc
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests.chance import cases
 from tests.conformance import strategies
 from tests.conformance.test_random import compiled, table
+from tests.runs import run_of
 
 import sparkleene as sk
-from sparkleene.engine import execute
-from sparkleene.engine.partial import partial, total
+from sparkleene.engine import cost
+from sparkleene.engine.results import add_partial, write_partial
 from sparkleene.engine.run import Evaluated
-from sparkleene.errors import Place
 from sparkleene.ongoing import carry as module
-from sparkleene.ongoing import vectors
+from sparkleene.ongoing import open_windows
 from sparkleene.ongoing.carry import Carry
 
 TIMED = ("tumbling", "sliding", "hopping")
@@ -32,8 +31,7 @@ EXAMPLES = 40
 
 
 def carried(q: sk.Query, schema: pa.Schema, chunk: int, threads: int = 1) -> Carry:
-    plan = q.prepared.plan_for(tuple(schema.names))
-    return Carry(plan, q.prepared.options.for_engine(), threads, Place(q.text), chunk)
+    return Carry(run_of(q, schema.names, threads), chunk)
 
 
 def as_sorted(carry: Carry, rows: pa.Table, by: str) -> pa.Table:
@@ -54,16 +52,18 @@ def parts(carry: Carry, pieces: Sequence[pa.Table], held: list[int] | None = Non
 
 def told(q: sk.Query, carry: Carry, found: Sequence[pa.Table]) -> pa.Table:
     """Add up partial results, in the order of results."""
-    numbers = q.prepared.options.numbers
-    whole = total(carry.plan, pa.concat_tables(found, promote_options="permissive"), numbers)
-    names = [name for name in ("window_start", *carry.plan.bound.group_names) if name in whole.column_names]
+    numbers = q.prepared.options.for_engine().numbers
+    whole = add_partial(carry.run.plan, pa.concat_tables(found, promote_options="permissive"), numbers)
+    names = [
+        name for name in ("window_start", *carry.run.plan.bound.group_names) if name in whole.column_names
+    ]
     return whole.sort_by([(name, "ascending") for name in names]) if names else whole
 
 
 def once(carry: Carry, found: Sequence[pa.Table]) -> None:
     """Where all keys of the shuffle are in GROUP-BY, each group and window comes once."""
-    if set(carry.plan.together) <= set(carry.plan.bound.group):
-        names = ["window_start", *carry.plan.bound.group_names]
+    if set(carry.run.plan.together) <= set(carry.run.plan.bound.group):
+        names = ["window_start", *carry.run.plan.bound.group_names]
         rows = [tuple(row.get(name) for name in names) for part in found for row in part.to_pylist()]
         assert len(rows) == len(set(rows)), rows
 
@@ -112,7 +112,7 @@ def test_random_queries(narrow: dict[str, Any]) -> None:
     seen: Counter[str] = Counter()
 
     @given(data=st.data())
-    @settings(max_examples=cases(EXAMPLES))
+    @settings(max_examples=EXAMPLES)
     def check(data: st.DataObject) -> None:
         case = data.draw(strategies.case(**narrow))
         q, rows = compiled(case), longer(case)
@@ -121,11 +121,11 @@ def test_random_queries(narrow: dict[str, Any]) -> None:
         pieces = data.draw(cut(as_sorted(carry, rows, "time")))
         cell, worth = data.draw(st.sampled_from([(1 << 40, 1 << 40), (1 << 40, 0), (0, 1 << 40)]))
         with (
-            patch.object(module, "CELL", cell),
-            patch.object(execute, "WORTH", worth),
-            patch.object(module, "advance", wraps=vectors.advance) as advanced,
+            patch.object(cost, "CELL", cell),
+            patch.object(cost, "WORTH_WORDS", worth),
+            patch.object(module, "advance_windows", wraps=open_windows.advance_windows) as advanced,
         ):
-            found = [partial(carry.plan, *part) for part in parts(carry, pieces)]
+            found = [write_partial(part) for part in parts(carry, pieces)]
         seen["vectors"] += advanced.call_count
         seen["parts"] += len(found) > 1
         once(carry, found)
@@ -184,7 +184,7 @@ def test_held_rows_are_few(text: str, numbers: Any, most: int) -> None:
     q = sk.query(text, numbers=numbers)
     carry, held = carried(q, rows.schema, 1000), []
     pieces = [rows.slice(start, 100) for start in range(0, rows.num_rows, 100)]
-    found = [partial(carry.plan, *part) for part in parts(carry, pieces, held)]
+    found = [write_partial(part) for part in parts(carry, pieces, held)]
     assert max(held) <= most
     once(carry, found)
     agree(told(q, carry, found), q.run(rows))
@@ -197,7 +197,7 @@ def test_all_of_it_is_held() -> None:
         q = sk.query(text)
         carry, held = carried(q, rows.schema, 1000), []
         pieces = [rows.slice(start, 100) for start in range(0, rows.num_rows, 100)]
-        found = [partial(carry.plan, *part) for part in parts(carry, pieces, held)]
+        found = [write_partial(part) for part in parts(carry, pieces, held)]
         assert held[-1] == rows.num_rows and len(found) == 1
         agree(told(q, carry, found), q.run(rows))
 
@@ -208,7 +208,7 @@ def test_blocks_are_evaluated_together() -> None:
     carry, held = carried(q, rows.schema, 1000), []
     rows = as_sorted(carry, rows, "time")
     pieces = [rows.slice(start, 100) for start in range(0, rows.num_rows, 100)]
-    found = [partial(carry.plan, *part) for part in parts(carry, pieces, held)]
+    found = [write_partial(part) for part in parts(carry, pieces, held)]
     assert max(held) <= 1600 and len(found) <= 40
     once(carry, found)
     agree(told(q, carry, found), q.run(rows))
@@ -227,7 +227,7 @@ def test_clocks(type: pa.DataType, unit: str) -> None:
         q = sk.query(f"{SUMS} WITHIN {size} {unit} SLIDE {slide} {unit}")
         carry = carried(q, rows.schema, 100)
         pieces = [rows.slice(start, 30) for start in range(0, rows.num_rows, 30)]
-        found = [partial(carry.plan, *part) for part in parts(carry, pieces)]
+        found = [write_partial(part) for part in parts(carry, pieces)]
         once(carry, found)
         agree(told(q, carry, found), q.run(rows))
 
@@ -252,7 +252,7 @@ def test_minima_of_any_type() -> None:
         carry = carried(q, rows.schema, chunk)
         assert carry.linear
         pieces = [rows.slice(start, 5) for start in range(0, size, 5)]
-        found = [partial(carry.plan, *part) for part in parts(carry, pieces)]
+        found = [write_partial(part) for part in parts(carry, pieces)]
         assert told(q, carry, found).to_pylist() == q.run(rows).to_pylist()
 
 

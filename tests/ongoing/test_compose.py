@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Sequence
+from dataclasses import replace
 from itertools import pairwise
 from typing import Any
 from unittest.mock import patch
@@ -15,17 +16,19 @@ import pyarrow.compute as pc
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests.chance import cases
 from tests.conformance import strategies
 from tests.conformance.strategies import SEMANTICS
 from tests.conformance.test_random import compiled as query_of
 from tests.conformance.test_random import table as table_of
+from tests.runs import run_of
 
 import sparkleene as sk
-from sparkleene.engine import execute
-from sparkleene.engine.finish import finish
-from sparkleene.ongoing import stretches
-from sparkleene.ongoing.compose import combines, compose
+from sparkleene.columns.options import Options
+from sparkleene.engine import cost
+from sparkleene.engine.results import write_results
+from sparkleene.engine.run import Run
+from sparkleene.ongoing.compose import compose, why_not_combined
+from sparkleene.ongoing.stretches import stretches
 
 TIMED = ("none", "tumbling", "sliding", "hopping")
 ALWAYS, NEVER = 1 << 40, 0  # bytes of a cell, so that matrices pay or do not
@@ -33,28 +36,28 @@ EXAMPLES = 60
 MOST = 1.7976931348623157e308
 
 
-def planned(q: sk.Query, table: pa.Table) -> tuple[Any, Any]:
-    return q.prepared.plan_for(tuple(table.column_names)), q.prepared.options.for_engine()
+def planned(q: sk.Query, table: pa.Table, threads: int = 1) -> Run:
+    return run_of(q, table.column_names, threads)
 
 
 def together(
     q: sk.Query, parts: Sequence[pa.Table], *, cells: Sequence[int] = (ALWAYS,), threads: int = 1
 ) -> tuple[pa.Table | None, int]:
     """Run the stretches of all parts through `compose`; return the result and the number of units."""
-    plan, options = planned(q, parts[0])
-    assert combines(plan, parts[0].schema, options) is None
+    run = planned(q, parts[0], threads)
+    assert why_not_combined(run.plan, parts[0].schema, run.options) is None
     units, rows = [], []
     for i, part in enumerate(parts):
-        with patch.object(stretches, "CELL", cells[i % len(cells)]):
-            of_part, left = stretches.stretches(plan, part, options, threads)
+        with patch.object(cost, "CELL", cells[i % len(cells)]):
+            of_part, left = stretches(run, part)
         assert left.schema == part.schema
         units.append(as_shuffled(of_part) if i % 2 else of_part)
         rows.append(left)
     if len({one.schema for one in units}) > 1:
         units = list(map(as_shuffled, units))
     every = pa.concat_tables(units)
-    found = compose(plan, every, pa.concat_tables(rows), options, threads)
-    return None if found is None else finish(plan, *found, None), every.num_rows
+    found = compose(run, every, pa.concat_tables(rows))
+    return None if found is None else write_results(found), every.num_rows
 
 
 def as_shuffled(units: pa.Table) -> pa.Table:
@@ -100,7 +103,7 @@ def test_parts_in_time(semantics: str, negation: bool) -> None:
     seen: Counter[str] = Counter()
 
     @given(data=st.data())
-    @settings(max_examples=cases(EXAMPLES))
+    @settings(max_examples=EXAMPLES)
     def check(data: st.DataObject) -> None:
         case = data.draw(
             strategies.case(
@@ -108,8 +111,8 @@ def test_parts_in_time(semantics: str, negation: bool) -> None:
             )
         )
         q, table = query_of(case), longer(case)
-        plan, options = planned(q, table)
-        if combines(plan, table.schema, options) is not None:
+        run = planned(q, table)
+        if why_not_combined(run.plan, table.schema, run.options) is not None:
             return
         parts = data.draw(in_time(table))
         cells = data.draw(st.sampled_from([[ALWAYS], [ALWAYS], [NEVER], [ALWAYS, NEVER, NEVER]]))
@@ -127,14 +130,14 @@ def test_features(kind: str) -> None:
     seen: Counter[str] = Counter()
 
     @given(data=st.data())
-    @settings(max_examples=cases(EXAMPLES))
+    @settings(max_examples=EXAMPLES)
     def check(data: st.DataObject) -> None:
         case = data.draw(
             strategies.case(adjacent=False, kinds=TIMED, numbers="double", **{kind: True})  # type: ignore[arg-type]
         )
         q, table = query_of(case), longer(case)
-        plan, options = planned(q, table)
-        if combines(plan, table.schema, options) is not None:
+        run = planned(q, table)
+        if why_not_combined(run.plan, table.schema, run.options) is not None:
             return
         if data.draw(st.booleans()):  # times that are doubles
             table = table.set_column(0, "time", table["time"].cast(pa.float64()))
@@ -152,7 +155,7 @@ def test_parts_of_two_stretches_or_of_any_rows() -> None:
     seen: Counter[str] = Counter()
 
     @given(data=st.data())
-    @settings(max_examples=cases(150))
+    @settings(max_examples=150)
     def check(data: st.DataObject) -> None:
         case = data.draw(strategies.case(adjacent=False, kinds=TIMED, numbers="double", keys=False))
         q, table = query_of(case), longer(case)
@@ -236,7 +239,7 @@ def test_huge_counts_are_wide(window: str) -> None:
 def test_counts(window: str, semantics: str, worth: int) -> None:
     table = large()
     q = sk.query(f"RETURN k, COUNT(*) PATTERN SEQ(A, B+) SEMANTICS {semantics} GROUP-BY k {window}")
-    with patch.object(execute, "WORTH", worth):
+    with patch.object(cost, "WORTH_WORDS", worth):
         found, units = together(q, cut(table))
     assert found is not None and units
     agree(found, q.run(table))
@@ -277,33 +280,33 @@ def test_values_without_keys_leave_rows() -> None:
 def test_ready_masks() -> None:
     table = large()
     q = sk.query("RETURN k, COUNT(*), SUM(B.x) PATTERN SEQ(A+, B) GROUP-BY k WITHIN 300 SLIDE 100")
-    plan, options = planned(q, table)
+    run = planned(q, table)
     bits = {"A": 1, "B": 2, "C": 0}
     mask = pa.array([bits[one] for one in table["type"].to_pylist()], pa.int32())
     ready = table.select(["time", "k", "x"]).append_column("mask", mask)
-    options = type(options)(time="time", type=None, masks=("mask",))
-    units, rows = zip(*(stretches.stretches(plan, part, options) for part in cut(ready)), strict=True)
-    found = compose(plan, pa.concat_tables(units), pa.concat_tables(rows), options)
+    run = replace(run, options=Options(time="time", type=None, masks=("mask",)))
+    units, rows = zip(*(stretches(run, part) for part in cut(ready)), strict=True)
+    found = compose(run, pa.concat_tables(units), pa.concat_tables(rows))
     assert found is not None
-    agree(finish(plan, *found, None), q.run(table))
+    agree(write_results(found), q.run(table))
 
 
 def test_partitions_of_sub_streams() -> None:
     """Each partition of a shuffle holds some sub-streams: often units without a row."""
     table = large(2000, 20)
     q = sk.query("RETURN k, COUNT(*), MAX(B.x) PATTERN SEQ(A, B) GROUP-BY k WITHIN 300 SLIDE 100")
-    plan, options = planned(q, table)
-    with patch.object(stretches, "CELL", ALWAYS):
-        made = [stretches.stretches(plan, part, options) for part in cut(table)]
+    run = planned(q, table)
+    with patch.object(cost, "CELL", ALWAYS):
+        made = [stretches(run, part) for part in cut(table)]
     units, rows = (pa.concat_tables(some) for some in zip(*made, strict=True))
     units, bare = as_shuffled(units), 0
     for k in range(20):
         mine = pc.equal(table["k"], str(k))
         some, few = (one.filter(pc.equal(one[n], str(k))) for one, n in ((units, "k0"), (rows, "k")))
         bare += few.num_rows == 0
-        result = compose(plan, some, few, options)
+        result = compose(run, some, few)
         assert result is not None
-        agree(finish(plan, *result, None), q.run(table.filter(mine)))
+        agree(write_results(result), q.run(table.filter(mine)))
     assert bare
 
 
@@ -312,8 +315,8 @@ def test_units_are_few() -> None:
     for rows in (4000, 16000):
         table = large(rows)
         q = sk.query("RETURN k, COUNT(*) PATTERN A+ WHERE [j] GROUP-BY k WITHIN 100 SLIDE 100")
-        plan, options = planned(q, table)
-        units, left = stretches.stretches(plan, table, options)
+        run = planned(q, table)
+        units, left = stretches(run, table)
         assert units.num_rows == 6 * 20
         assert left.num_rows < rows / 200
         assert {len(one.as_py()) for one in units["matrix"]} <= {32, 64}
@@ -324,9 +327,9 @@ def test_a_hole_parts_a_table() -> None:
     times = [*range(100), *range(500, 600)]
     table = pa.table({"time": times, "type": ["A"] * 200})
     q = sk.query("RETURN COUNT(*) PATTERN SEQ(A, A b)")
-    plan, options = planned(q, table)
-    with patch.object(stretches, "CELL", ALWAYS):
-        units, left = stretches.stretches(plan, table, options)
+    run = planned(q, table)
+    with patch.object(cost, "CELL", ALWAYS):
+        units, left = stretches(run, table)
     assert left["time"].to_pylist() == [0, 99, 500, 599]
     assert sorted(zip(units["first"].to_pylist(), units["last"].to_pylist(), strict=True)) == [
         (1, 98),
@@ -352,6 +355,6 @@ def test_a_hole_parts_a_table() -> None:
 )
 def test_reasons(text: str, numbers: Any, word: str | None) -> None:
     table = large(10)
-    plan, options = planned(sk.query(text, numbers=numbers), table)
-    reason = combines(plan, table.schema, options)
+    run = planned(sk.query(text, numbers=numbers), table)
+    reason = why_not_combined(run.plan, table.schema, run.options)
     assert reason is None if word is None else reason is not None and word in reason

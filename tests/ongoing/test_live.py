@@ -16,20 +16,17 @@ import pyarrow as pa
 import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
-from tests.chance import cases
 from tests.conformance import strategies
 from tests.conformance.test_random import Case, Rows, check, compiled, same, table
+from tests.runs import flatten, lower_run, run_of
 
 import sparkleene as sk
 from sparkleene.columns.ipc import to_bytes
 from sparkleene.columns.keys import buckets
-from sparkleene.engine import run
-from sparkleene.engine.finish import finish
-from sparkleene.engine.lower import lower, lowered
-from sparkleene.engine.partial import partial, total
-from sparkleene.errors import Place
+from sparkleene.engine import cost
+from sparkleene.engine.results import add_partial, write_partial, write_results
+from sparkleene.engine.run import Run
 from sparkleene.ongoing import live as module
-from sparkleene.ongoing import stretches
 from sparkleene.ongoing.live import Bucket, Live
 from sparkleene.ongoing.seal import sealed
 
@@ -59,12 +56,12 @@ class Kept(dict[int, bytes]):
 
 def live_of(query: sk.Query, rows: pa.Table) -> tuple[Live, pa.Table]:
     """Return a query as it runs over a stream, and the rows as it gets them."""
-    plan, options = query.prepared.plan_for(tuple(rows.column_names)), query.prepared.options.for_engine()
-    low = lower(plan, options, lambda term: True, True)
-    flat = lowered(plan, low, rows, options, 1, Place(query.text))
+    run = run_of(query, rows.column_names)
+    low = lower_run(run)
+    flat = flatten(run, low, rows)
     for k in low.plan.universal:
         flat = flat.filter(flat.column(low.plan.bound.keys[k].path[0]).is_valid())
-    return Live(low.plan, low.options, flat.schema, {"query": query.text}, 1, Place(query.text)), flat
+    return Live(Run(low.part, low.options), flat.schema, {"query": query.text}), flat
 
 
 def streamed(query: sk.Query, rows: pa.Table, seed: int, count: int = 3) -> tuple[Rows, list[Kept]]:
@@ -95,7 +92,7 @@ def streamed(query: sk.Query, rows: pa.Table, seed: int, count: int = 3) -> tupl
                 bucket.tidy()
                 bucket.save()
             bucket = Bucket.load(live, store)
-            found += [partial(live.plan, *evaluated) for evaluated in bucket.advance(watermark)]
+            found += [write_partial(evaluated) for evaluated in bucket.advance(watermark)]
             bucket.save()
         if end:
             watermark = max(watermark, int(times[:end].max()) - delay - 1)
@@ -104,10 +101,10 @@ def streamed(query: sk.Query, rows: pa.Table, seed: int, count: int = 3) -> tupl
     assert all(set(store) <= {-1} for store in kept), kept
     if not any(part.num_rows for part in found):
         return [], kept
-    whole = total(
+    whole = add_partial(
         live.plan,
         pa.concat_tables(found, promote_options="permissive"),
-        query.prepared.options.numbers,
+        query.prepared.options.for_engine().numbers,
     )
     names = ["window_start", *live.plan.bound.group_names]
     windows = [tuple(row[n] for n in names) for part in found for row in part.to_pylist()]
@@ -146,7 +143,7 @@ KINDS += [{"numbers": numbers} for numbers in ("double", "exact")]
 
 @pytest.mark.parametrize("kind", KINDS, ids=str)
 @given(data=st.data(), seed=st.integers(0, 2**32))
-@settings(max_examples=cases(60))
+@settings(max_examples=60)
 def test_streams(kind: dict[str, Any], data: st.DataObject, seed: int) -> None:
     case = later(data.draw(strategies.case(**{"kinds": TIMED, **kind})))
 
@@ -157,7 +154,7 @@ def test_streams(kind: dict[str, Any], data: st.DataObject, seed: int) -> None:
             patch.object(module, "FEW", seed % 3 + 2),
             patch.object(module, "PARTS", 5 * (seed % 5 + 1)),
             patch.object(module, "STEPS", seed % 2),
-            patch.object(stretches, "_pays", lambda *given: bool(seed % 4)),
+            patch.object(cost, "matrices_are_smaller", lambda *given: bool(seed % 4)),
         ):
             return streamed(query, table(case), seed)[0]
 
@@ -179,10 +176,10 @@ def early(query: sk.Query, rows: pa.Table, seed: int) -> None:
         bucket = Bucket.load(live, store)
         assert not bucket.add(sealed(to_bytes(part)), part.num_rows, int(times.min()), int(times.max()))
         for evaluated in bucket.early(part):
-            for row in finish(live.plan, *evaluated, not live.plan.machine.monotone).to_pylist():
+            for row in write_results(evaluated, not live.plan.machine.monotone).to_pylist():
                 shown[tuple(row[name] for name in names)] = row
         bucket.save()
-        wanted = run.run(live.plan, flat.slice(0, end), live.options, 1, Place(query.text)).to_pylist()
+        wanted = write_results(live.run.evaluate(flat.slice(0, end))).to_pylist()
         there = {key: row for key, row in shown.items() if Fraction(row["n"]) != 0}
         assert there.keys() == {tuple(row[name] for name in names) for row in wanted}
         for row in wanted:
@@ -193,7 +190,7 @@ def early(query: sk.Query, rows: pa.Table, seed: int) -> None:
 
 @pytest.mark.parametrize("kind", [k for k in KINDS if k != {"kinds": ("trigger",)}], ids=str)
 @given(data=st.data(), seed=st.integers(0, 2**32))
-@settings(max_examples=cases(30))
+@settings(max_examples=30)
 def test_early_values(kind: dict[str, Any], data: st.DataObject, seed: int) -> None:
     case = later(data.draw(strategies.case(**{"kinds": TIMED[:3], **kind})))
     query = compiled(case)
@@ -236,7 +233,7 @@ def test_the_state_does_not_grow_with_the_stream(text: str) -> None:
         assert fed(bucket, flat) == 0
         bucket.tidy()
         for evaluated in bucket.advance(5 * b - 10):
-            found += finish(live.plan, *evaluated).num_rows
+            found += write_results(evaluated).num_rows
         bucket.save()
         sizes.append((len(store), sum(map(len, store.values())), len(store[-1])))
     for place in range(3):
@@ -265,7 +262,7 @@ def test_silent_substreams_are_forgotten() -> None:
     live, flat = live_of(sk.query(QUERY), rows_of(np.arange(1, 500)))
     bucket = Bucket.load(live, store)
     fed(bucket, flat)
-    assert sum(e[2].key.size for e in bucket.advance(10_000)) > 0
+    assert sum(e.windows.key.size for e in bucket.advance(10_000)) > 0
     bucket.save()
     assert set(store) == {-1} and len(store[-1]) < 200
 
@@ -275,7 +272,7 @@ def test_a_backfill_reads_its_rows_once_and_keeps_those_of_open_windows() -> Non
     live, flat = live_of(sk.query(QUERY), rows_of(np.arange(1, 100_000)))
     bucket = Bucket.load(live, store)
     fed(bucket, flat)
-    windows = [finish(live.plan, *e) for e in bucket.advance(99_990)]
+    windows = [write_results(e) for e in bucket.advance(99_990)]
     assert len(windows) == 1 and windows[0].num_rows > 4_900
     assert sum(segment.rows for segment in bucket.segments) <= 2 * 130
 

@@ -9,8 +9,9 @@ import pytest
 from sparkleene.language.bind import bind
 from sparkleene.language.bound import Bound, Call, Field, Literal_
 from sparkleene.language.parser import parse
+from sparkleene.plan.physical import COMPLEXITY, Search, search
 from sparkleene.plan.plan import plan
-from sparkleene.plan.predicates import COMPLEXITY, Algorithm, Pair, pairs, separate, sides
+from sparkleene.plan.predicates import Pair, pairs, separate, sides
 from sparkleene.plan.text import term_to_text
 
 ANY, NEXT, CONTIGUOUS = SEMANTICS = ("skip-till-any-match", "skip-till-next-match", "contiguous")
@@ -134,11 +135,11 @@ TABLE = [
 @pytest.mark.parametrize(("conditions", "any_", "next_", "contiguous"), TABLE, ids=lambda row: str(row))
 def test_algorithms(conditions: list[str], any_: str, next_: str, contiguous: str) -> None:
     pair = pair_of(" AND ".join(conditions))
-    assert [pair.algorithm(semantics) for semantics in SEMANTICS] == [any_, next_, contiguous]  # type: ignore[arg-type]
+    assert [search(pair, semantics) for semantics in SEMANTICS] == [any_, next_, contiguous]  # type: ignore[arg-type]
 
 
 def test_every_algorithm_has_a_complexity() -> None:
-    assert set(COMPLEXITY) == set(get_args(Algorithm))
+    assert set(COMPLEXITY) == set(get_args(Search))
     assert {name for _, *names in TABLE for name in names} == set(COMPLEXITY)
 
 

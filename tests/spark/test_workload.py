@@ -23,11 +23,11 @@ from tests.workload.test_workload import options_of, workloads
 import sparkleene as sk
 from sparkleene.columns.schema import result_schema
 from sparkleene.language import parse, to_text
-from sparkleene.ongoing.compose import combines
+from sparkleene.ongoing.compose import why_not_combined
 from sparkleene.spark import results, tasks
 from sparkleene.spark.by_path import Packing
 from sparkleene.spark.request import Request, lower_together
-from sparkleene.spark.results import decided, schema_of
+from sparkleene.spark.results import make_jobs, schema_of
 from sparkleene.spark.sorting import Sorted
 from sparkleene.spark.strategy import Strategy, families
 from sparkleene.workload import Workload, workload
@@ -102,12 +102,12 @@ def through_tasks(made: Workload, rows: pa.Table, way: str) -> Rows:
     groups = families(requests, [strategy(request, rows, way) for request in requests])
     lows = [lower_together(family, lambda term: True, [True] * len(family)) for _, family in groups]
     given = [(family, some) for (_, family), some in zip(groups, lows, strict=True)]
-    jobs, whole = decided(given, schema)
+    jobs, whole = make_jobs(given, schema)
     packings = []
     for number, ((how, family), some, job) in enumerate(zip(groups, lows, jobs, strict=True)):
         pack = tasks.Pack(job, how == "combine", 3 if job.keys else 1, 3 * number)
-        plans = tuple((request.plan, low) for request, low in zip(family, some, strict=True))
-        packings.append(Packing(pack, plans, ()))
+        parts = tuple((request.part, low) for request, low in zip(family, some, strict=True))
+        packings.append(Packing(pack, parts))
     size = 4 if rows.num_rows > 4 else 1
     pieces = [rows.slice(i, size) for i in range(0, rows.num_rows, size)]
     packed = [packing.packed(piece, requests[0].options) for piece in pieces for packing in packings]
@@ -122,7 +122,7 @@ def through_tasks(made: Workload, rows: pa.Table, way: str) -> Rows:
         assume("ambiguous-order" not in errors[0].as_py())
         raise AssertionError(errors[0].as_py())
     if not whole:
-        together = tasks.Jobs(tuple(one for job in jobs for one in job.each))
+        together = replace(jobs[0], runs=tuple(run for job in jobs for run in job.runs))
         found = pa.Table.from_batches(tasks.Total(together, schema)(found.to_batches()), schema)
     return found.select(schema.names).to_pylist()  # type: ignore[no-any-return]
 
@@ -159,7 +159,7 @@ class Sorting(tasks.Compose):
     def results(self, found: Any) -> Iterator[pa.Table]:
         for rows, _ in found.values():
             together = tasks.joined(rows)
-            options = self.job.each[0].options
+            options = self.job.runs[0].options
             names = [*self.job.keys, options.time, *([options.tiebreak] if options.tiebreak else [])]
             ordered = together.sort_by([(name, "ascending") for name in names])
             yield from Sorted(self.job, 5).results(ordered.to_batches(max_chunksize=2))
@@ -167,7 +167,7 @@ class Sorting(tasks.Compose):
 
 def strategy(request: Request, rows: pa.Table, way: str) -> Strategy:
     """Return the strategy of a part: the one that is asked for, where it can be."""
-    if way == "combine" and combines(request.plan, rows.schema, request.options) is not None:
+    if way == "combine" and why_not_combined(request.plan, rows.schema, request.options) is not None:
         return "shuffle"
     return way  # type: ignore[return-value]
 

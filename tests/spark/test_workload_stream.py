@@ -20,7 +20,6 @@ import pytest
 from hypothesis import assume, given, note, settings
 from hypothesis import strategies as st
 from pyspark.errors import StreamingQueryException
-from tests.chance import cases
 from tests.conformance.strategies import SEMANTICS, windows
 from tests.conformance.test_random import Rows
 from tests.ongoing.test_live import TIMED, bounded
@@ -43,11 +42,11 @@ from tests.workload.test_workload import workloads
 
 import sparkleene as sk
 from sparkleene.columns.schema import result_schema
-from sparkleene.engine.lower import lowered
 from sparkleene.language import parse, to_text
 from sparkleene.ongoing import live, stretches
 from sparkleene.spark import streaming, tasks
 from sparkleene.spark.carrier import carried
+from sparkleene.spark.lower import lower_table
 from sparkleene.spark.processor import LATE, PARCELS, Enter, Leave, Processor, Stream, hashed, homes, homes_of
 from sparkleene.spark.request import lower_together
 from sparkleene.spark.results import schema_of
@@ -120,8 +119,7 @@ class Workers:
         """Return rows as SQL selects them."""
         found: dict[str, Any] = {}
         for request, low in zip(self.requests, self.lows, strict=True):
-            given = (request.options, 1, request.place)
-            part = lowered(request.plan, low, rows, *given)
+            part = lower_table(request.part, low, rows, request.options, 1)
             found |= dict(zip(part.column_names, part.columns, strict=True))
         return pa.table(found)
 
@@ -278,15 +276,24 @@ def check_updates(made: Workload, given: Given, updates: Sequence[Rows]) -> None
 
 @pytest.mark.parametrize("semantics", SEMANTICS)
 @given(data=st.data(), seed=st.integers(0, 2**32))
-@settings(max_examples=cases(12), suppress_health_check=ONLY_NEW)
+@settings(max_examples=12, suppress_health_check=ONLY_NEW)
 def test_workers(semantics: str, data: st.DataObject, seed: int) -> None:
     kinds = TIMED if seed % 2 else TIMED[:-1]
-    sharing = "auto" if seed % 3 else "never"
-    check_workload(data.draw(given_workloads(semantics, 6, kinds)), seed, sharing)
+    check_workload(data.draw(given_workloads(semantics, 6, kinds)), seed)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("sharing", ["auto", "never"])
+@pytest.mark.parametrize("semantics", SEMANTICS)
+@given(data=st.data(), seed=st.integers(0, 2**32))
+@settings(max_examples=150, suppress_health_check=ONLY_NEW)
+def test_many_workers(semantics: str, sharing: str, data: st.DataObject, seed: int) -> None:
+    kinds = TIMED if seed % 2 else TIMED[:-1]
+    check_workload(data.draw(given_workloads(semantics, 8, kinds)), seed, sharing)
 
 
 @given(data=st.data(), seed=st.integers(0, 2**32))
-@settings(max_examples=cases(3), suppress_health_check=ONLY_NEW)
+@settings(max_examples=3, suppress_health_check=ONLY_NEW)
 def test_many_queries(data: st.DataObject, seed: int) -> None:
     semantics = SEMANTICS[seed % 3]
     check_workload(data.draw(given_workloads(semantics, 30, TIMED)), seed, "never" if seed % 2 else "auto")

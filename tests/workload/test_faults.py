@@ -8,6 +8,7 @@ import pyarrow as pa
 import pytest
 
 import sparkleene as sk
+from sparkleene.engine.run import Run
 from sparkleene.workload import run
 
 ROWS = pa.table({"time": [1, 2, 3, 4], "type": [*"ABAB"], "x": [1, 2, 3, 4], "pair": [{"y": 1}] * 4})
@@ -26,17 +27,16 @@ def test_the_query_at_fault_tells_it(sharing: Any) -> None:
     assert "pair" in str(failure.value)
 
 
-@pytest.mark.xfail(raises=AssertionError, reason="the queries before the one at fault are evaluated in full")
 def test_the_others_are_not_evaluated_for_it(monkeypatch: pytest.MonkeyPatch) -> None:
     """A look at the types, as in columns/schema.py, finds who is at fault without an evaluation."""
     done: list[Any] = []
-    evaluate = run.evaluate
+    aggregate = Run.aggregate
 
     def counted(*given: Any) -> Any:
-        done.append(evaluate(*given))
+        done.append(aggregate(*given))
         return done[-1]
 
-    monkeypatch.setattr(run, "evaluate", counted)
+    monkeypatch.setattr(Run, "aggregate", counted)
     together = sk.workload(TEXTS, "always")
     assert len(together.prepared.parts(None)) == 1
     with pytest.raises(sk.DataError):
@@ -44,16 +44,13 @@ def test_the_others_are_not_evaluated_for_it(monkeypatch: pytest.MonkeyPatch) ->
     assert not done
 
 
-@pytest.mark.xfail(
-    raises=pytest.fail.Exception, reason="queries with other windows are then evaluated one by one"
-)
 def test_an_error_in_common_panes_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
     """Panes give nothing where they cost more; an error is no such case."""
 
     def fail(*given: Any) -> Any:
         raise sk.DataError(sk.Diagnostic("unsupported-data", "these panes"))
 
-    monkeypatch.setattr(run, "together", fail)
+    monkeypatch.setattr(run, "evaluate_by_panes", fail)
     windows = {f"{n}": f"RETURN COUNT(*) PATTERN SEQ(A+, B) WITHIN {n} SLIDE 1" for n in (2, 3)}
     both = sk.workload(windows)
     assert both.prepared.joints(None)

@@ -9,9 +9,9 @@ import pytest
 
 import sparkleene as sk
 from sparkleene.plan.kin import Copy, Template
+from sparkleene.plan.part import Part
 from sparkleene.plan.plan import Plan
 from sparkleene.workload import Sharing, Workload, workload
-from sparkleene.workload.merge import Part
 
 SHARING: tuple[Sharing, ...] = ("always", "never", "auto")
 
@@ -70,7 +70,8 @@ def test_example_7_prefix_tree() -> None:
     made = part(workload(PREFIXED))
     plan = made.plan
     # The root, VKindle, BKindle and under it VKindleFire, and VCase, BCase with VeBook, BeBook and VLight, BLight.
-    assert (len(plan.machine.states), made.apart) == (10, 23)
+    alone = sum(len(member.plan.machine.states) for member in made.members)
+    assert (len(plan.machine.states), alone) == (10, 23)
     after: dict[int, set[int]] = {}
     for source, _, target in plan.machine.transitions:
         after.setdefault(source, set()).add(target)
@@ -91,7 +92,7 @@ def test_example_7_one_update_in_place_of_four() -> None:
         return sum(label in labels(plan, "BKindle") for _, label, _ in plan.machine.transitions)
 
     assert updates(made.plan) == 1
-    assert sum(map(updates, made.alone)) == 4
+    assert sum(updates(member.plan) for member in made.members) == 4
 
 
 def test_sub_pattern_at_the_tail_is_a_copy_of_the_one_at_the_prefix() -> None:

@@ -16,20 +16,19 @@ from tests.workload.benefit import Burst, Cost, Snapshots, choose, plan_cost
 
 import sparkleene as sk
 from sparkleene.columns.options import Options
-from sparkleene.engine import graphlets as engine_graphlets
-from sparkleene.engine.compile import Compiled
-from sparkleene.engine.run import prepare
-from sparkleene.errors import Place
+from sparkleene.engine import bursts as engine_bursts
+from sparkleene.engine.arrays import Arrays
+from sparkleene.engine.run import Run
 from sparkleene.kernels.graphlets import BURST, CLOSED, PRODUCT, STEP, pays, play
 from sparkleene.workload import Sharing, Workload, workload
 
 SHARING: tuple[Sharing, ...] = ("always", "never", "auto")
 
 
-def compiled(made: Workload, rows: pa.Table) -> Compiled:
+def compiled(made: Workload, rows: pa.Table) -> Arrays:
     """Return what the kernel is given for a workload that is one part."""
     (part,) = made.prepared.parts(tuple(rows.column_names))
-    return prepare(part.plan, rows, Options(), 1, Place())[1]
+    return Run(part, Options()).prepare(rows)[1]
 
 
 # ---- tables 3, 4 and 5: snapshots
@@ -82,8 +81,8 @@ def starts(id: str) -> dict[str, int]:
 def test_table_3_shared_propagation() -> None:
     """The kernel's matrix of b3, of b3 and b4, and so on has the sums of the coefficients of x."""
     given = compiled(workload(texts()), table(STREAM))
-    assert given.sharing is not None
-    g = given.sharing.graphlets
+    assert given.bursts is not None
+    g = given.bursts.graphlets
     first = STREAM.index("b3")
     kind = g.set_of[given.events.symbol[first]]
     (group,) = range(g.group_off[kind], g.group_off[kind + 1])
@@ -288,11 +287,11 @@ class Class:
         return self.once * bool(some) + self.shared * some + self.apart * (len(self.copies) - some)
 
 
-def classes(given: Compiled, burst: range) -> list[Class]:
+def classes(given: Arrays, burst: range) -> list[Class]:
     """Part the copies of a burst's types, and price them."""
-    assert given.sharing is not None
+    assert given.bursts is not None
     sums = given.program.sum_labels
-    g = given.sharing.priced(np.float64, 1, sums.size)
+    g = given.bursts.priced(np.float64, 1, sums.size)
     symbols = given.events.symbol[burst]
     (kind,) = set(g.set_of[symbols].tolist())
     found: dict[tuple[Any, ...], list[int]] = {}
@@ -339,9 +338,7 @@ def test_the_kernel_takes_the_cheapest_of_all_plans(
     share: int,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(
-        engine_graphlets, "COSTS", dict.fromkeys(engine_graphlets.COSTS, (4.0, 12.0, 100.0, 50.0))
-    )
+    monkeypatch.setattr(engine_bursts, "COSTS", dict.fromkeys(engine_bursts.COSTS, (4.0, 12.0, 100.0, 50.0)))
     given = {
         f"q{i}": f"RETURN {returns} PATTERN SEQ(P{i}, {middle}, E) WHERE T.v > {limit}"
         for i, limit in enumerate(limits)

@@ -120,7 +120,7 @@ def run(
         raise usage_error(f"the result has no aggregate '{plot_value}'", f"choose from {', '.join(names)}")
     drawn = plot or plot_file is not None
     found = inputs.find_events(events, columns)
-    if engine == "local" or found.is_blank:
+    if engine == "local" or found.blank:
         with show_progress(f"counting trends in {_count_events(found)}"):
             result = asked.run(found)
     else:
@@ -196,7 +196,7 @@ def trends(
     _check_engine(engine, master, conf)
     q = compiler.one(query)
     given = inputs.find_events(events, columns)
-    if engine == "local" or given.is_blank:
+    if engine == "local" or given.blank:
         with show_progress(f"looking for trends in {_count_events(given)}"):
             found = q.trends(given, limit=limit)
     else:

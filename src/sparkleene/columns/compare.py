@@ -106,8 +106,8 @@ def _align_numbers(left: Value, right: Value, fixed: tuple[bool, bool]) -> tuple
     floats = [pa.types.is_floating(value.type) for value in (left, right)]
     decimals = [pa.types.is_decimal(value.type) for value in (left, right)]
     if any(decimals) and any(floats):
-        left = _decimal_as_written(left) if floats[0] and fixed[0] else left
-        right = _decimal_as_written(right) if floats[1] and fixed[1] else right
+        left = _written(left) if floats[0] and fixed[0] else left
+        right = _written(right) if floats[1] and fixed[1] else right
         if pa.types.is_floating(left.type) or pa.types.is_floating(right.type):
             return left.cast(pa.float64(), safe=False), right.cast(pa.float64(), safe=False)
     if any(decimals):
@@ -128,7 +128,7 @@ def _align_numbers(left: Value, right: Value, fixed: tuple[bool, bool]) -> tuple
     return left, right
 
 
-def _decimal_as_written(value: Value) -> Value:
+def _written(value: Value) -> Value:
     """Return a float constant as the decimal that was written, as it is where that is too long."""
     number = value.as_py()
     if number is None or not math.isfinite(number):
@@ -148,25 +148,25 @@ def compare(op: str, left: Value, right: Value) -> Value:
         return none if column is None else pa.nulls(len(column), pa.bool_())
     for one, two, name in ((left, right, op), (right, left, FLIPPED[op])):
         if pa.types.is_dictionary(one.type) and isinstance(two, pa.Scalar):
-            return _compare_dictionary(name, one, two)
+            return _on_dictionary(name, one, two)
     left, right = decode(left), decode(right)
     if {left.type, right.type} == {pa.int64(), pa.float64()}:
         if left.type == pa.int64():
-            return _compare_exactly(op, left, right)
-        return _compare_exactly(FLIPPED[op], right, left)
+            return _exactly(op, left, right)
+        return _exactly(FLIPPED[op], right, left)
     return OPERATORS[op](left, right)
 
 
-def _compare_dictionary(op: str, column: Value, scalar: Value) -> Value:
+def _on_dictionary(op: str, column: Value, scalar: Value) -> Value:
     """Compare each distinct value once, then look the rows up."""
     chunks = column.chunks if isinstance(column, pa.ChunkedArray) else [column]
     parts = [OPERATORS[op](chunk.dictionary, scalar).take(chunk.indices) for chunk in chunks]
     return pa.chunked_array(parts, pa.bool_())
 
 
-def _compare_exactly(op: str, ints: Value, floats: Value) -> Value:
+def _exactly(op: str, ints: Value, floats: Value) -> Value:
     """Compare int64 with float64 where a cast would round."""
-    whole, gap = (_fill_nulls(value) for value in (ints, floats))
+    whole, gap = (_filled(value) for value in (ints, floats))
     floor = np.floor(gap)
     inside = (floor >= -(2.0**63)) & (floor < 2.0**63)
     near = np.where(inside, floor, 0).astype(np.int64)
@@ -178,7 +178,7 @@ def _compare_exactly(op: str, ints: Value, floats: Value) -> Value:
     return pc.if_else(pc.or_(*null), pa.scalar(None, pa.bool_()), result)
 
 
-def _fill_nulls(value: Value) -> Any:
+def _filled(value: Value) -> Any:
     """Return values as numpy, with 0 for NULL."""
     if isinstance(value, pa.Scalar):
         item = value.as_py()
@@ -192,14 +192,14 @@ def _fill_nulls(value: Value) -> Any:
 def ranks(left: Value, right: Value, rows: int) -> tuple[Floats, Floats]:
     """Return float64 arrays that compare like two aligned values do, NaN for NULL; one value, one array."""
     same = left is right
-    left = _to_column(left, rows)
-    right = left if same else _to_column(right, rows)
+    left = _column(left, rows)
+    right = left if same else _column(right, rows)
     if pa.types.is_null(left.type) or pa.types.is_null(right.type):
         nothing = np.full(rows, math.nan)
         return nothing, nothing
     if kind(left.type) == "boolean":
         left, right = left.cast(pa.int64()), right.cast(pa.int64())
-    if _is_own_rank(left) and (same or _is_own_rank(right)):
+    if _direct(left) and (same or _direct(right)):
         first = doubles(left)
         return first, first if same else doubles(right)
     if {left.type, right.type} == {pa.int64(), pa.float64()}:
@@ -207,26 +207,26 @@ def ranks(left: Value, right: Value, rows: int) -> tuple[Floats, Floats]:
     if kind(left.type) in ("number", "timestamp", "zoned timestamp", "time of day", "duration") and not (
         pa.types.is_decimal(left.type)
     ):
-        shifted = _shift([integers(left)] if same else [integers(left), integers(right)])
+        shifted = _shifted([integers(left)] if same else [integers(left), integers(right)])
         if shifted is not None:
             return shifted[0], shifted[-1]
-    coded = dense_ranks(left if same else _append(left, right))[0]
+    coded = _ranked(left) if same else _ranked(_joined(left, right))
     return (coded, coded) if same else (coded[:rows], coded[rows:])
 
 
-def _to_column(value: Value, rows: int) -> Value:
+def _column(value: Value, rows: int) -> Value:
     """Return a value for each row."""
     if isinstance(value, pa.Scalar):
         return pa.chunked_array([pa.repeat(value, rows)])
     return value if isinstance(value, pa.ChunkedArray) else pa.chunked_array([value])
 
 
-def _is_own_rank(column: Value) -> bool:
+def _direct(column: Value) -> bool:
     """Tell whether values are their own ranks as float64."""
     return is_exact(column) if column.type == pa.int64() else bool(column.type == pa.float64())
 
 
-def _shift(columns: list[Value]) -> list[Floats] | None:
+def _shifted(columns: list[Value]) -> list[Floats] | None:
     """Return int64 values less their least, as float64, or None if their range is beyond 2^53."""
     ends = [each for each in map(bounds, columns) if each is not None]
     if not ends:
@@ -237,11 +237,16 @@ def _shift(columns: list[Value]) -> list[Floats] | None:
     return [doubles(pc.subtract(column, low)) for column in columns]
 
 
-def _append(left: Value, right: Value) -> Value:
+def _joined(left: Value, right: Value) -> Value:
     """Return the rows of both sides below each other."""
     if left.type != right.type:
         left, right = decode(left), decode(right)
     return pa.chunked_array([*left.chunks, *right.chunks], left.type)
+
+
+def _ranked(column: Value) -> Floats:
+    """Return the dense rank of each value among the distinct ones, NaN for NULL."""
+    return dense_ranks(column)[0]
 
 
 def dense_ranks(column: Value) -> tuple[Floats, Value]:

@@ -59,7 +59,7 @@ def evaluate_condition(term: Term, table: pa.Table, place: Place = Place()) -> T
     """
     evaluator = _Evaluator(table, place)
     value = evaluator.value(term)
-    evaluator.require(term, value, "boolean", "here a condition is needed")
+    evaluator.check(term, value, "boolean", "here a condition is needed")
     if isinstance(value, pa.Scalar):
         return np.full(table.num_rows, value.as_py() is True)
     if pa.types.is_null(value.type):
@@ -79,7 +79,7 @@ def evaluate_number(term: Term, table: pa.Table, place: Place = Place(), *, bool
     evaluator = _Evaluator(table, place)
     value = evaluator.value(term)
     if not (boolean and kind(value.type) == "boolean"):
-        evaluator.require(term, value, "number", "here a number is needed")
+        evaluator.check(term, value, "number", "here a number is needed")
     if value.type == pa.int64() and not compare.is_exact(value):
         raise evaluator.place.error(
             "not-exact", f"{evaluator.name(term)} has integers beyond 2^53", term.span, "cast it to double"
@@ -106,10 +106,10 @@ def rank_sides(
     two = drop_sides(right)
     first = evaluator.value(one)
     if one == two:
-        evaluator.make_comparable(left, first, right, first, op)
+        evaluator.comparable(left, first, right, first, op)
         keys = compare.ranks(first, first, table.num_rows)[0]
         return keys, keys
-    first, second = evaluator.make_comparable(left, first, right, evaluator.value(two), op)
+    first, second = evaluator.comparable(left, first, right, evaluator.value(two), op)
     return compare.ranks(first, second, table.num_rows)
 
 
@@ -136,15 +136,15 @@ class _Evaluator:
             return pc.is_null(values[0])
         if term.op in ("and", "or", "not"):
             for arg, value in zip(term.args, values, strict=True):
-                self.require(arg, value, "boolean", f"{term.op.upper()} needs a condition")
-            truth = [_cast_null(value, pa.bool_()) for value in values]
+                self.check(arg, value, "boolean", f"{term.op.upper()} needs a condition")
+            truth = [_typed(value, pa.bool_()) for value in values]
             kernel = pc.and_kleene if term.op == "and" else pc.or_kleene
             return pc.invert(truth[0]) if term.op == "not" else reduce(kernel, truth)
         if term.op in compare.OPERATORS:
-            first, second = self.make_comparable(term.args[0], values[0], term.args[1], values[1], term.op)
+            first, second = self.comparable(term.args[0], values[0], term.args[1], values[1], term.op)
             return compare.compare(term.op, first, second)
         for arg, value in zip(term.args, values, strict=True):
-            self.require(arg, value, "number", "arithmetic needs numbers")
+            self.check(arg, value, "number", "arithmetic needs numbers")
         try:
             return _arithmetic(term.op, values)
         except pa.ArrowInvalid as error:
@@ -152,22 +152,20 @@ class _Evaluator:
             help = "calculate with doubles: write a constant with a point, as 2.0, or cast the column"
             raise self.place.error("overflow", message, term.span, help) from error
 
-    def require(self, term: Term, value: Value, wanted: str, message: str) -> None:
+    def check(self, term: Term, value: Value, wanted: str, message: str) -> None:
         """Raise unless a value is of the wanted kind, or always NULL."""
         if kind(value.type) not in (wanted, "null"):
             help = "convert the column in the data" if isinstance(term, Field) else None
-            raise self.place.error(
-                "wrong-type", f"{message}, but {self._describe(term, value)}", term.span, help
-            )
+            raise self.place.error("wrong-type", f"{message}, but {self._told(term, value)}", term.span, help)
 
-    def make_comparable(
+    def comparable(
         self, left: Term, first: Value, right: Term, second: Value, op: str
     ) -> tuple[Value, Value]:
         """Return both sides of a comparison in one type where that loses nothing, or raise."""
         kinds = (kind(first.type), kind(second.type))
         for term, value, word in ((left, first, kinds[0]), (right, second, kinds[1])):
             if word == "other":
-                raise self.place.error("wrong-type", self._describe(term, value), term.span)
+                raise self.place.error("wrong-type", self._told(term, value), term.span)
         try:
             if isinstance(left, Literal_) and isinstance(left.value, str):
                 first = compare.parse_constant(left.value, second.type, first)
@@ -179,23 +177,23 @@ class _Evaluator:
                 text, other, column = right, left, first
             raise self.place.error(
                 "wrong-type",
-                f"{self._describe(text, None)} and does not read as {self._describe_kind(column)}",
+                f"{self._told(text, None)} and does not read as {self._type(column)}",
                 text.span,
                 "write it like '2024-05-31', '2024-05-31 23:59:59' or '2024-05-31T23:59:59Z'",
-                [self._describe(other, column)],
+                [self._told(other, column)],
             ) from error
         kinds = (kind(first.type), kind(second.type))
         if kinds[0] != kinds[1] and "null" not in kinds:
-            span = _span_of_both(left, right)
-            notes = [self._describe(left, first), self._describe(right, second)]
+            span = _over(left, right)
+            notes = [self._told(left, first), self._told(right, second)]
             message = f"cannot compare {_KIND[kinds[0]]} with {_KIND[kinds[1]]} by {op}"
             raise self.place.error("wrong-type", message, span, self._advice(kinds, left, right, op), notes)
         try:
             return compare.align(first, second, (isinstance(left, Literal_), isinstance(right, Literal_)))
         except pa.ArrowInvalid as error:
             message = "the two sides have no common unit of time in which both fit 64 bits"
-            notes = [self._describe(left, first), self._describe(right, second)]
-            raise self.place.error("overflow", message, _span_of_both(left, right), notes=notes) from error
+            notes = [self._told(left, first), self._told(right, second)]
+            raise self.place.error("overflow", message, _over(left, right), notes=notes) from error
 
     def name(self, term: Term) -> str:
         """Return a term as it is called in errors."""
@@ -204,15 +202,15 @@ class _Evaluator:
         text = self.place.source[term.span.start : term.span.end]
         return f"'{text}'" if text else "this expression"
 
-    def _describe(self, term: Term, value: Value) -> str:
+    def _told(self, term: Term, value: Value) -> str:
         """Return what a term is: a column with its type and a sample, or a constant."""
         if isinstance(term, Field):
             return describe_column(term.path, find_column(self.table, term.path, self.place, term.span))
         if isinstance(term, Literal_):
             return f"{term.value!r} is {_KIND_OF_CONSTANT.get(type(term.value), 'a constant')}"
-        return f"{self.name(term)} is {self._describe_kind(value)}"
+        return f"{self.name(term)} is {self._type(value)}"
 
-    def _describe_kind(self, value: Value) -> str:
+    def _type(self, value: Value) -> str:
         """Return the kind of a value with an article."""
         return _KIND[kind(value.type)]
 
@@ -250,7 +248,7 @@ _NUMBER = re.compile(
 """A number as people write it: 12.50, 1,000, -3 km, $5, 7 %."""
 
 
-def _span_of_both(left: Term, right: Term) -> Span:
+def _over(left: Term, right: Term) -> Span:
     """Return the place of both sides."""
     return left.span.to(right.span) if left.span.end and right.span.end else left.span
 
@@ -288,7 +286,7 @@ def literal(value: Scalar) -> Value:
     return pa.scalar(value)
 
 
-def _cast_null(value: Value, type: pa.DataType) -> Value:
+def _typed(value: Value, type: pa.DataType) -> Value:
     """Return values that are always NULL as NULLs of a type."""
     return value.cast(type) if pa.types.is_null(value.type) else value
 
@@ -299,7 +297,7 @@ def _cast_null(value: Value, type: pa.DataType) -> Value:
 def _arithmetic(op: str, values: list[Value]) -> Value:
     """Apply an operator to numbers: in int64 or decimal where all are, else in double."""
     if any(pa.types.is_null(value.type) for value in values):
-        values = [_cast_null(value, pa.int64()) for value in values]
+        values = [_typed(value, pa.int64()) for value in values]
     floats = any(pa.types.is_floating(value.type) for value in values) or op == "/"
     decimals = any(pa.types.is_decimal(value.type) for value in values)
     if not floats and decimals and op != "%":
@@ -339,13 +337,13 @@ def _double(value: Value) -> Value:
 def _fmod(a: Value, b: Value) -> Value:
     """Return the remainder with the sign of the dividend, NULL for NaN."""
     with np.errstate(invalid="ignore"):
-        result = np.fmod(*(_to_doubles(value) for value in (a, b)))
+        result = np.fmod(*(_array(value) for value in (a, b)))
     if result.ndim == 0:
         return nan_to_null(pa.scalar(float(result)))
     return pa.array(result, from_pandas=True)
 
 
-def _to_doubles(value: Value) -> Any:
+def _array(value: Value) -> Any:
     """Return float64 values, or one, with NaN for NULL."""
     if isinstance(value, pa.Scalar):
         return np.float64(math.nan if value.as_py() is None else value.as_py())

@@ -1,28 +1,180 @@
-"""Files of events: one, several, whole folders, and patterns of names, read as one table."""
+"""Files of events: Parquet, CSV and JSON lines; one, several, whole folders, and patterns of names."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
+from typing import Any, Literal
 
 import pyarrow as pa
+import pyarrow.csv as pc_csv
+import pyarrow.json as pc_json
+import pyarrow.parquet as pq
 
-from sparkleene.columns.file_formats import (
-    CSV,
-    JSON,
-    PARQUET,
-    EventFile,
-    Kind,
-    file_kind,
-    kind_by_name,
-    unreadable_file,
-)
-from sparkleene.columns.hive import PartitionColumn, infer_partitions
-from sparkleene.columns.paths import PLACE, File, Paths, is_uri, list_files, path_texts, suggest_file
-from sparkleene.errors import DataError, first_line
+from sparkleene.columns.fields import kind
+from sparkleene.columns.hive import PartitionColumn, check_partition, infer_partitions
+from sparkleene.columns.paths import File, Paths, is_uri, list_files, path_texts, suggest_file
+from sparkleene.errors import DataError, Place, first_line
+
+_NUMBER = "__fragment_index"
+"""The column in which Arrow tells the number of the file that a row is from."""
+
+Kind = Literal["parquet", "csv", "json"]
+
+PLACE = Place()
+CSV = (".csv", ".csv.gz", ".tsv", ".tsv.gz")
+JSON = (".json", ".jsonl", ".ndjson", ".json.gz", ".jsonl.gz", ".ndjson.gz")
+PARQUET = (".parquet", ".pq", ".parq")
+NULLS = ["", "NULL", "null"]
+"""Cells of CSV files that are NULL; Arrow's own list has NA too, a country's code; a quoted "" is text."""
+_NULL_OPTIONS: dict[str, Any] = {
+    "null_values": NULLS,
+    "strings_can_be_null": True,
+    "quoted_strings_can_be_null": False,
+}
+
+
+@dataclass(frozen=True)
+class EventFile:
+    """A file of events, or a folder of Parquet files that is read as one."""
+
+    path: Path
+    kind: Kind
+    columns: tuple[str, ...] | None = None
+    """Names for the columns of a CSV file without a header."""
+    inside: tuple[File, ...] = ()
+    """The files of a folder."""
+    partitions: Mapping[str, PartitionColumn] = field(default_factory=dict)
+    """The columns that the names of its folders hold."""
+
+    @cached_property
+    def schema(self) -> pa.Schema:
+        """The columns."""
+        try:
+            if self.kind == "csv":
+                return self._csv_schema() if self.columns is None else self._named(self.columns)
+            if self.kind == "json":
+                return self._json.schema
+            return self._folder_schema() if self.inside else pq.read_schema(self.path)
+        except (pa.ArrowException, OSError, ValueError) as error:
+            raise _unreadable(self.path, error) from error
+
+    def read(self, needed: list[str], dictionary: Collection[str]) -> pa.Table:
+        """Return some of the columns."""
+        try:
+            if self.kind == "csv":
+                if self._bare:
+                    return self.schema.empty_table().select(needed)
+                convert = pc_csv.ConvertOptions(include_columns=needed, **_NULL_OPTIONS)
+                names = None if self.columns is None else self.schema.names
+                return pc_csv.read_csv(
+                    str(self.path),
+                    read_options=pc_csv.ReadOptions(column_names=names),
+                    parse_options=_parse(self.path),
+                    convert_options=convert,
+                )
+            if self.kind == "json":
+                return self._json.select(needed)
+            text = (pa.string(), pa.large_string())
+            schema = self.schema
+            encoded = [name for name in needed if name in dictionary and schema.field(name).type in text]
+            if self.inside:
+                return self._read_folder(needed, encoded)
+            # without columns Arrow would lose the number of rows; ParquetFile keeps names with dots apart
+            file = pq.ParquetFile(self.path, read_dictionary=encoded)
+            return file.read(columns=_leaves(file, needed))
+        except (pa.ArrowException, OSError, ValueError) as error:
+            raise _unreadable(self.path, error) from error
+
+    def count(self) -> int:
+        """Return the number of rows of Parquet files, which their footers tell."""
+        if self.inside:
+            return int(self._dataset().count_rows())
+        return int(pq.read_metadata(self.path).num_rows)
+
+    def blank(self) -> bool:
+        """Tell whether a CSV file has no rows."""
+        if self.kind != "csv" or not all(pa.types.is_null(each.type) for each in self.schema):
+            return False
+        return not len(self.read(self.schema.names[:1], ()))
+
+    def _dataset(self, encoded: Sequence[str] = ()) -> Any:
+        """Return the files of a folder as Arrow reads them."""
+        import pyarrow.dataset as ds  # brings pandas, most of a second
+        from pyarrow.fs import LocalFileSystem
+
+        format = ds.ParquetFileFormat(dictionary_columns=encoded, pre_buffer=True)
+        return ds.dataset([file.path for file in self.inside], format=format, filesystem=LocalFileSystem())
+
+    def _folder_schema(self) -> pa.Schema:
+        """Return the columns of a folder's first file, and those of folders' names, which hide others."""
+        types = {name: _partition_type(column) for name, column in self.partitions.items()}
+        fields = [(each.name, types.pop(each.name, each.type)) for each in self._dataset().schema]
+        return pa.schema([*fields, *types.items()])
+
+    def _read_folder(self, needed: list[str], encoded: Sequence[str]) -> pa.Table:
+        """Return some columns of a folder's files and of its folders' names."""
+        here = [name for name in needed if name not in self.partitions]
+        dataset = self._dataset([name for name in encoded if name in here])
+        if len(here) == len(needed):
+            return dataset.to_table(columns=here)
+        table = dataset.to_table(columns=[*here, _NUMBER])
+        number = table.column(_NUMBER)  # of the file that a row is from
+        files = {file.path: dict(file.partitions) for file in self.inside}
+        order = [files[path] for path in dataset.files]
+        found = {}
+        for name in needed:
+            if name in self.partitions:
+                check_partition(self.inside, name)
+                column = self.partitions[name]
+                values = pa.array([column.values[texts[name]] for texts in order], column.type)
+                found[name] = values.cast(_partition_type(column)).take(number)
+            else:
+                found[name] = table.column(name)
+        return pa.table(found)
+
+    def _csv_schema(self, headerless: bool = False) -> pa.Schema:
+        """Return the columns of a CSV file, called f0, f1 and so on without a header."""
+        with pc_csv.open_csv(
+            str(self.path),
+            read_options=pc_csv.ReadOptions(autogenerate_column_names=headerless),
+            parse_options=_parse(self.path),
+            convert_options=pc_csv.ConvertOptions(**_NULL_OPTIONS),
+        ) as reader:
+            return reader.schema
+
+    def _named(self, columns: Sequence[str]) -> pa.Schema:
+        """Return the columns of a CSV file without a header, by the names given."""
+        if self._bare:
+            return pa.schema([(name, pa.null()) for name in columns])
+        types = self._csv_schema(headerless=True).types
+        if len(types) != len(columns):
+            message = f"'{self.path}' has {_many(len(types))}, and names are given for {len(columns)}"
+            raise PLACE.error("unreadable-file", message, help="give a name for each column, in their order")
+        return pa.schema(list(zip(columns, types, strict=True)))
+
+    @cached_property
+    def _bare(self) -> bool:
+        """Whether there is nothing in a CSV file without a header, which Arrow refuses to read."""
+        if self.columns is None:
+            return False
+        with pa.input_stream(str(self.path)) as stream:
+            while piece := stream.read(1 << 16):
+                if piece.strip(b"\r\n"):
+                    return False
+        return True
+
+    @cached_property
+    def _json(self) -> pa.Table:
+        """All of a file of JSON lines, whose columns nothing tells beforehand."""
+        table = pc_json.read_json(str(self.path))
+        for i, each in enumerate(table.schema):
+            if pa.types.is_string(each.type):
+                table = table.set_column(i, each.name, _times(table.column(i)))
+        return table
 
 
 @dataclass(frozen=True)
@@ -62,9 +214,9 @@ class Files:
         return given if given is None or self.names else None
 
     @cached_property
-    def is_blank(self) -> bool:
+    def blank(self) -> bool:
         """Whether the files are CSV without any rows, which tell no types."""
-        return all(source.is_blank() for source in self.sources)
+        return all(source.blank() for source in self.sources)
 
     def empty(self) -> pa.Table:
         """Return a table with the columns and no rows."""
@@ -74,7 +226,7 @@ class Files:
                 schemas[0] if len(schemas) == 1 else pa.unify_schemas(schemas, promote_options="permissive")
             )
         except pa.ArrowException as error:
-            raise _misfit_error(error) from error
+            raise _unfit(error) from error
         return unified.empty_table()
 
     def read(self, needed: list[str], dictionary: Collection[str] = ()) -> pa.Table:
@@ -91,7 +243,7 @@ class Files:
         try:
             return pa.concat_tables(tables, promote_options="permissive").select(needed)
         except pa.ArrowException as error:
-            raise _misfit_error(error) from error
+            raise _unfit(error) from error
 
 
 def open_files(given: Paths, columns: Sequence[str] | None = None) -> Files:
@@ -122,21 +274,21 @@ def _open_path(given: str) -> list[EventFile]:
     try:
         found = None if is_uri(given) else list_files(given)
     except (pa.ArrowException, OSError) as error:
-        raise unreadable_file(path, error) from error
+        raise _unreadable(path, error) from error
     if found is None:
         if any(sign in given for sign in "*?[{"):
             raise PLACE.error("missing-file", f"no file is named like '{given}'")
         help = None if is_uri(given) else suggest_file(given)
         raise PLACE.error("missing-file", f"there is no file '{path}'", help=help)
     if not path.is_dir():
-        return [EventFile(one, file_kind(one)) for one in (_shown(file, given) for file in found)]
+        return [EventFile(one, _kind(one)) for one in (_shown(file, given) for file in found)]
     if not found:
         help = f"files of events end in {', '.join((*PARQUET, *CSV, *JSON))}"
         raise PLACE.error("unreadable-file", f"the folder '{path}' has no files of events", help=help)
     inside = [_shown(file, given) for file in found]
-    if {kind_by_name(one) or "parquet" for one in inside} == {"parquet"}:
+    if {_by_name(one) or "parquet" for one in inside} == {"parquet"}:
         return [EventFile(path, "parquet", inside=tuple(file for file in found if file.size) or tuple(found))]
-    return [EventFile(one, file_kind(one)) for one in inside]
+    return [EventFile(one, _kind(one)) for one in inside]
 
 
 def _shown(file: File, given: str) -> Path:
@@ -150,9 +302,79 @@ def _partitions_of(source: EventFile, all: Mapping[str, PartitionColumn]) -> dic
     return {name: all[name] for name in names}
 
 
-def _misfit_error(error: Exception) -> DataError:
+def _partition_type(column: PartitionColumn) -> pa.DataType:
+    """Return the type that a column of folders' names is read in: text stays encoded."""
+    return pa.dictionary(pa.int32(), column.type) if kind(column.type) == "text" else column.type
+
+
+def _by_name(path: Path) -> Kind | None:
+    name = path.name.lower()
+    kinds: tuple[tuple[Kind, tuple[str, ...]], ...] = (("parquet", PARQUET), ("csv", CSV), ("json", JSON))
+    return next((kind for kind, ends in kinds if name.endswith(ends)), None)
+
+
+def _kind(path: Path) -> Kind:
+    """Tell the kind of a file by the name, and Parquet of any other name by the first bytes."""
+    known = _by_name(path)
+    if known is not None:
+        return known
+    try:
+        with path.open("rb") as file:
+            if file.read(4) == b"PAR1":
+                return "parquet"
+    except OSError as error:
+        raise _unreadable(path, error) from error
+    raise PLACE.error(
+        "unsupported-data",
+        f"the file '{path}' is neither Parquet, CSV nor JSON lines",
+        help=f"name it {', '.join((*CSV, *JSON))}; Parquet files are known by their first bytes",
+    )
+
+
+def _parse(path: Path) -> pc_csv.ParseOptions:
+    """Return how the cells of a file are parted."""
+    return pc_csv.ParseOptions(delimiter="\t" if ".tsv" in path.name.lower() else ",")
+
+
+def _times(column: Any) -> Any:
+    """Return text as times if every one is a time in ISO 8601; JSON has no times of its own."""
+    if column.null_count == len(column):
+        return column
+    for zone in (None, "UTC"):
+        try:
+            return column.cast(pa.timestamp("us", zone))
+        except pa.ArrowInvalid:
+            continue
+    return column
+
+
+def _leaves(file: Any, needed: Iterable[str]) -> list[str]:
+    """Return the dotted leaf paths of the needed top-level columns."""
+    wanted = set(needed)
+    tops = file.schema_arrow.names
+    paths = [file.schema.column(i).path for i in range(len(file.schema))]
+    return [leaf for leaf in paths if _top(leaf, tops) in wanted]
+
+
+def _top(leaf: str, tops: Collection[str]) -> str | None:
+    """Return the top-level column of a leaf; a column's own name may have dots."""
+    if leaf in tops:
+        return leaf
+    return next((top for top in tops if leaf.startswith(top + ".")), None)
+
+
+def _many(columns: int) -> str:
+    return f"{columns} column{'s'[: columns != 1]}"
+
+
+def _unfit(error: Exception) -> DataError:
     """Return the error for files whose columns are of different types."""
     note = first_line(error)
     return PLACE.error(
         "unreadable-file", "the files do not fit together", notes=[note], help="give columns one type"
     )
+
+
+def _unreadable(path: Path, error: Exception) -> DataError:
+    """Return the error for a file that cannot be read."""
+    return PLACE.error("unreadable-file", f"cannot read '{path}'", notes=[first_line(error)])

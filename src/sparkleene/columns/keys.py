@@ -22,7 +22,6 @@ from sparkleene.columns.fields import (
     simplify,
     value_type,
 )
-from sparkleene.columns.memo import once
 from sparkleene.errors import Place
 from sparkleene.language.bound import Path
 
@@ -40,10 +39,6 @@ def codes(table: pa.Table, path: Path, place: Place = Place()) -> tuple[Codes, p
     >>> codes(pa.table({"k": ["b", None, "a", "b"]}), ("k",))[0]
     array([ 0, -1,  1,  0], dtype=int32)
     """
-    return once(("codes", path), table, lambda: _codes(table, path, place))
-
-
-def _codes(table: pa.Table, path: Path, place: Place) -> tuple[Codes, pa.Array]:
     found = find_column(table, path, place)
     column = simplify(found)
     type = value_type(found.type)
@@ -52,18 +47,18 @@ def _codes(table: pa.Table, path: Path, place: Place) -> tuple[Codes, pa.Array]:
     if column.null_count == len(column):
         return np.full(len(column), -1, np.int32), pa.array([], value_type(found.type))
     if pa.types.is_dictionary(column.type):
-        return _code_dictionary(column)
+        return _from_dictionary(column)
     if column.type == pa.int64():
         ends = bounds(column)
-        if ends is not None and ends[1] - ends[0] < _table_limit(len(column)):
-            return _code_range(column, ends[0], ends[1], type)
+        if ends is not None and ends[1] - ends[0] < _room(len(column)):
+            return _from_range(column, ends[0], ends[1], type)
     if column.type == pa.float64():
         column = pc.add(column, 0.0)  # -0.0 is 0.0
-    coded, values = _code_by_hash(column)
+    coded, values = _hashed(column)
     return coded, values.cast(type)
 
 
-def _code_by_hash(column: Any) -> tuple[Codes, pa.Array]:
+def _hashed(column: Any) -> tuple[Codes, pa.Array]:
     """Code values of any type by hashing.
 
     One thread: merging the dictionaries of several took longer than it saved.
@@ -73,20 +68,20 @@ def _code_by_hash(column: Any) -> tuple[Codes, pa.Array]:
     return join_arrays(parts), coded.chunk(0).dictionary
 
 
-def _table_limit(rows: int) -> int:
+def _room(rows: int) -> int:
     """Return how large a table is worth its memory for a number of rows; beyond, hashing is better."""
     return max(1 << 16, 2 * rows)
 
 
-def _code_range(column: Any, low: int, high: int, type: pa.DataType) -> tuple[Codes, pa.Array]:
+def _from_range(column: Any, low: int, high: int, type: pa.DataType) -> tuple[Codes, pa.Array]:
     """Code integers of a small range without hashing, in order of value."""
     shifted = pc.subtract(column, low)
     raw = as_numpy(pc.fill_null(shifted, high - low + 1) if column.null_count else shifted)
-    compact, used, _ = _renumber(raw, high - low + 1, bool(column.null_count))
+    compact, used, _ = _dense(raw, high - low + 1, bool(column.null_count))
     return compact, pa.array(used + low).cast(type)
 
 
-def _code_dictionary(column: Any) -> tuple[Codes, pa.Array]:
+def _from_dictionary(column: Any) -> tuple[Codes, pa.Array]:
     """Reuse the codes of a dictionary column; dictionaries may differ, repeat values, hold unused ones."""
     unified = column.unify_dictionaries()
     values = unified.chunk(0).dictionary
@@ -101,16 +96,16 @@ def _code_dictionary(column: Any) -> tuple[Codes, pa.Array]:
     if len(distinct.dictionary) < size:
         merge = np.append(as_numpy(distinct.indices), len(distinct.dictionary))
         raw, values, size = _take(merge, raw), distinct.dictionary, len(distinct.dictionary)
-    compact, used, _ = _renumber(raw, size, bool(column.null_count))
+    compact, used, _ = _dense(raw, size, bool(column.null_count))
     return compact, values if len(used) == size else values.take(pa.array(used))
 
 
-def _renumber(raw: Codes, size: int, nulls: bool) -> tuple[Codes, Codes, Codes]:
+def _dense(raw: Codes, size: int, nulls: bool) -> tuple[Codes, Codes, Codes]:
     """Renumber codes 0 to size - 1 (and `size` for NULL) without gaps.
 
     Return the new codes, with -1 for NULL, the old number of each, and a row of each.
     """
-    rows = _find_rows(raw, size)
+    rows = _scatter(raw, size)
     used = np.flatnonzero(rows)
     row = rows[used].astype(np.int64) - 1
     if len(used) == size and not nulls:
@@ -120,7 +115,7 @@ def _renumber(raw: Codes, size: int, nulls: bool) -> tuple[Codes, Codes, Codes]:
     return _take(place, raw), used, row
 
 
-def _find_rows(raw: Codes, size: int) -> Codes:
+def _scatter(raw: Codes, size: int) -> Codes:
     """Return for each code one more than a row that has it, 0 where none has; `size` and -1 are no codes."""
     rows = np.zeros(size + 1, np.int32 if len(raw) < 2**31 - 1 else np.int64)
     for start in range(0, len(raw), BLOCK):
@@ -146,18 +141,18 @@ def combine_codes(keys: Sequence[Codes], sizes: Sequence[int]) -> tuple[Codes, C
         raise ValueError("no keys to combine")
     code, size = keys[0], int(sizes[0])
     if len(keys) == 1:
-        row = _find_rows(code, size).astype(np.int64) - 1
+        row = _scatter(code, size).astype(np.int64) - 1
         if size == 0 or row.min() >= 0:
             return code, row
-        code, _, row = _renumber(np.where(code < 0, size, code), size, True)  # a caller's codes had gaps
+        code, _, row = _dense(np.where(code < 0, size, code), size, True)  # a caller's codes had gaps
         return code, row
     for other, count in zip(keys[1:], sizes[1:], strict=True):
-        code, row = _combine_two(code, size, other, int(count))
+        code, row = _pair(code, size, other, int(count))
         size = len(row)
     return code, row
 
 
-def _combine_two(one: Codes, size: int, two: Codes, count: int) -> tuple[Codes, Codes]:
+def _pair(one: Codes, size: int, two: Codes, count: int) -> tuple[Codes, Codes]:
     """Combine two keys, return the codes and a row of each."""
     total = size * count
     if not len(one) or not total:
@@ -167,20 +162,20 @@ def _combine_two(one: Codes, size: int, two: Codes, count: int) -> tuple[Codes, 
     np.add(both, two, out=both, casting="same_kind")
     nulls = bool(one.min() < 0 or two.min() < 0)
     absent = (one < 0) | (two < 0) if nulls else None
-    if total <= _table_limit(len(one)):
+    if total <= _room(len(one)):
         if absent is not None:
             both[absent] = total
-        code, _, row = _renumber(both, total, nulls)
+        code, _, row = _dense(both, total, nulls)
         return code, row
-    code, size = _code_by_slots(both.astype(np.int64, copy=False), absent)
-    return code, _find_rows(code, size).astype(np.int64) - 1
+    code, size = _slotted(both.astype(np.int64, copy=False), absent)
+    return code, _scatter(code, size).astype(np.int64) - 1
 
 
 SLOT_BITS = 18
 """A table of so many bits of slots is about as large as a core's own cache."""
 
 
-def _code_by_slots(values: Codes, absent: Codes | None) -> tuple[Codes, int]:
+def _slotted(values: Codes, absent: Codes | None) -> tuple[Codes, int]:
     """Code non-negative integers, -1 where absent: by their slots in a small table, as far as that goes.
 
     A slot belongs to the last value written there. The rows of other values are hashed by Arrow, whose own
@@ -207,7 +202,7 @@ def _code_by_slots(values: Codes, absent: Codes | None) -> tuple[Codes, int]:
     rest = np.flatnonzero(other)
     if not len(rest):
         return code, len(used)
-    found, distinct = _code_by_hash(pa.chunked_array([values[rest]]))
+    found, distinct = _hashed(pa.chunked_array([values[rest]]))
     code[rest] = found + np.int32(len(used))
     return code, len(used) + len(distinct)
 

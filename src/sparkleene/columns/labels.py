@@ -43,22 +43,20 @@ def label_masks(
     count = len(bound.labels)
     dtype = _mask_type(bound, place)
     if bound.types is not None:
-        masks = _masks_by_conditions(bound, table, dtype, place)
+        masks = _defined_types(bound, table, dtype, place)
     elif type_column is None:
         masks = np.full(table.num_rows, (1 << count) - 1, dtype)
     else:
         bits: dict[str, int] = {}
         for i, label in enumerate(bound.labels):
             bits[label.type] = bits.get(label.type, 0) | 1 << i
-        masks = _masks_by_types(
-            find_column(table, (type_column,), place), bits, dtype, type_column, threads, place
-        )
+        masks = _typed(find_column(table, (type_column,), place), bits, dtype, type_column, threads, place)
     seen: dict[Term, Masks] = {}
     for i, terms in enumerate(bound.local):
         for term in terms:
             holds = seen.get(term)
             if holds is None:
-                holds, everywhere = _test_predicate(term, table, masks, i, place)
+                holds, everywhere = _holds(term, table, masks, i, place)
                 if everywhere:
                     seen[term] = holds
             masks &= ~((~holds).astype(dtype) << dtype.type(i))
@@ -87,7 +85,7 @@ _MASKS: tuple[tuple[int, type[np.unsignedinteger[Any]]], ...] = (
 )
 
 
-def _masks_by_conditions(bound: Bound, table: pa.Table, dtype: np.dtype[Any], place: Place) -> Masks:
+def _defined_types(bound: Bound, table: pa.Table, dtype: np.dtype[Any], place: Place) -> Masks:
     """Return the masks where types are predicates; a row may be of several types."""
     assert bound.types is not None
     masks = np.zeros(table.num_rows, dtype)
@@ -100,9 +98,7 @@ def _masks_by_conditions(bound: Bound, table: pa.Table, dtype: np.dtype[Any], pl
     return masks
 
 
-def _test_predicate(
-    term: Term, table: pa.Table, masks: Masks, label: int, place: Place
-) -> tuple[Masks, bool]:
+def _holds(term: Term, table: pa.Table, masks: Masks, label: int, place: Place) -> tuple[Masks, bool]:
     """Return where a local predicate holds; if other rows overflow, ask only those of the label."""
     try:
         return evaluate_condition(term, table, place), True
@@ -115,7 +111,7 @@ def _test_predicate(
     return holds, False
 
 
-def _masks_by_types(
+def _typed(
     column: Any, bits: Mapping[str, int], dtype: np.dtype[Any], name: str, threads: int, place: Place
 ) -> Masks:
     """Return the masks of the values of a type column; no type has no bits."""
@@ -129,7 +125,7 @@ def _masks_by_types(
     if pa.types.is_null(column.type):
         return np.zeros(len(column), dtype)
     if not pa.types.is_dictionary(column.type):
-        lut, indices = _match_types(simplify(column), bits, dtype)
+        lut, indices = _matched(simplify(column), bits, dtype)
         return _look_up([(lut, chunk) for chunk in indices.chunks], dtype, threads)
     parts = []
     for chunk in column.chunks:
@@ -139,7 +135,7 @@ def _masks_by_types(
     return _look_up(parts, dtype, threads)
 
 
-def _match_types(column: Any, bits: Mapping[str, int], dtype: np.dtype[Any]) -> tuple[Masks, pa.ChunkedArray]:
+def _matched(column: Any, bits: Mapping[str, int], dtype: np.dtype[Any]) -> tuple[Masks, pa.ChunkedArray]:
     """Return a table of masks, and for each row its place in it, NULL for none."""
     if kind(column.type) == "text":
         names = list(bits)

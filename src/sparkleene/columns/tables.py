@@ -11,8 +11,7 @@ from typing import Any
 import pyarrow as pa
 
 from sparkleene.columns.fields import duplicate_column, missing_column
-from sparkleene.columns.files import Files, open_files
-from sparkleene.columns.paths import PLACE
+from sparkleene.columns.files import PLACE, Files, open_files
 from sparkleene.errors import DataError, first_line
 
 Back = Callable[[pa.Table], Any]
@@ -41,11 +40,11 @@ def read_data(
     """
     data = open_data(data)
     names = column_names(data)
-    needed = _check_needed(data, names, columns)
+    needed = _needed(data, names, columns)
     if isinstance(data, pa.Table):
-        return data.select(needed), _as_it_is
+        return data.select(needed), _same
     if isinstance(data, pa.RecordBatch):
-        return pa.Table.from_batches([data.select(needed)]), _to_batch
+        return pa.Table.from_batches([data.select(needed)]), _batch
     if _is_frame(data, "pandas"):
         return _from_pandas(data, needed), pa.Table.to_pandas
     if _is_frame(data, "polars"):
@@ -53,7 +52,7 @@ def read_data(
 
         plain = polars.CompatLevel.oldest()  # text without views, which many kernels cannot read
         return data.select(needed).to_arrow(compat_level=plain), polars.from_arrow
-    return data.read(needed, dictionary), _as_it_is
+    return data.read(needed, dictionary), _same
 
 
 def column_names(data: Any) -> list[str]:
@@ -80,19 +79,19 @@ def column_names(data: Any) -> list[str]:
     raise PLACE.error("unsupported-data", message, help=help, notes=[f"data is {kinds}"])
 
 
-def _check_needed(data: Any, names: list[str], columns: Collection[str] | None) -> list[str]:
+def _needed(data: Any, names: list[str], columns: Collection[str] | None) -> list[str]:
     """Return the names of the needed columns, each of which is there once."""
     counts = Counter(names)
     wanted = counts if columns is None else columns
     for name in wanted:
         if name not in counts:
-            raise _missing_column(data, name, names)
+            raise _missing(data, name, names)
         if counts[name] > 1:
             raise duplicate_column(name, PLACE)
     return [name for name in counts if name in wanted]
 
 
-def _missing_column(data: Any, name: str, names: list[str]) -> DataError:
+def _missing(data: Any, name: str, names: list[str]) -> DataError:
     """Return the error for a missing column; an index of pandas is not a column."""
     if _is_frame(data, "pandas") and name in data.index.names:
         message = f"'{name}' is an index of the DataFrame, not a column"
@@ -106,12 +105,12 @@ def _is_frame(data: Any, library: str) -> bool:
     return module is not None and isinstance(data, module.DataFrame)
 
 
-def _as_it_is(table: pa.Table) -> pa.Table:
+def _same(table: pa.Table) -> pa.Table:
     """Return the result as it is."""
     return table
 
 
-def _to_batch(table: pa.Table) -> pa.RecordBatch:
+def _batch(table: pa.Table) -> pa.RecordBatch:
     """Return a table as one record batch."""
     arrays = [column.combine_chunks() for column in table.columns]
     return pa.RecordBatch.from_arrays(arrays, schema=table.schema)

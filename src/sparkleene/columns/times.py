@@ -22,7 +22,6 @@ from sparkleene.columns.fields import (
     sample,
     simplify,
 )
-from sparkleene.columns.memo import once
 from sparkleene.columns.options import Options
 from sparkleene.errors import NOWHERE, DataError, Place, suggest
 from sparkleene.language.bound import Window
@@ -92,11 +91,6 @@ def time_column(
     >>> time_column(pa.table({"t": [1, 2]}), "t", "seconds").ticks_per_ms
     Fraction(1, 1000)
     """
-    key = ("times", name, time_unit)
-    return once(key, table, lambda: _time_column(table, name, time_unit, place, numbered))
-
-
-def _time_column(table: pa.Table, name: str, time_unit: str | None, place: Place, numbered: bool) -> Time:
     path = tuple([name])
     column = find_column(table, path, place)
     if pa.types.is_dictionary(column.type) and not pa.types.is_string(column.type.value_type):
@@ -109,10 +103,10 @@ def _time_column(table: pa.Table, name: str, time_unit: str | None, place: Place
     if pa.types.is_null(type) and not len(column):  # a file without rows tells no types, and any unit will do
         return Time(np.zeros(0, np.int64), pa.int64(), TICKS_PER_MS[time_unit or "nanoseconds"])
     if pa.types.is_floating(type):
-        return _read_floats(column, name, time_unit, place, numbered)
+        return _float_time(column, name, time_unit, place, numbered)
     ticks = None if time_unit is None else TICKS_PER_MS[time_unit]
     if pa.types.is_integer(type):
-        _refuse_nulls(column, name, place, numbered)
+        _no_nulls(column, name, place, numbered)
         column = simplify(column)
         if pa.types.is_decimal(column.type):
             message = f"times in '{name}' are beyond the range of int64"
@@ -123,11 +117,11 @@ def _time_column(table: pa.Table, name: str, time_unit: str | None, place: Place
     elif pa.types.is_date(type):
         unit = "days" if pa.types.is_date32(type) else "milliseconds"
     else:
-        raise _unreadable_time(column, name, place, numbered)
+        raise _no_time(column, name, place, numbered)
     if time_unit is not None:
         message = f"a time unit is for number columns: {describe_column(path, column)}"
         raise place.mistake("time-unit-given", message, help="leave the time unit out")
-    _refuse_nulls(column, name, place, numbered)
+    _no_nulls(column, name, place, numbered)
     return Time(as_numpy(integers(column)), type, TICKS_PER_MS[unit])
 
 
@@ -141,7 +135,7 @@ _LIKE_TIMES = {
 """Text that could be times, by the type that it is to be cast to."""
 
 
-def _unreadable_time(column: Any, name: str, place: Place, numbered: bool) -> DataError:
+def _no_time(column: Any, name: str, place: Place, numbered: bool) -> DataError:
     """Return the error for a column that holds no times: if most of its text does, which value does not."""
     message = f"a time cannot be read: {describe_column((name,), column)}"
     help = f"cast '{name}' to a timestamp or to a number in the data"
@@ -163,9 +157,9 @@ def _unreadable_time(column: Any, name: str, place: Place, numbered: bool) -> Da
     return place.error("wrong-type", message, help=help)
 
 
-def _read_floats(column: Any, name: str, time_unit: str | None, place: Place, numbered: bool) -> Time:
+def _float_time(column: Any, name: str, time_unit: str | None, place: Place, numbered: bool) -> Time:
     """Return times that are floats, all finite."""
-    _refuse_nulls(column, name, place, numbered)
+    _no_nulls(column, name, place, numbered)
     values = as_numpy(column.cast(pa.float64()))
     bad = ~np.isfinite(values)
     if bad.any():
@@ -179,7 +173,7 @@ def _read_floats(column: Any, name: str, time_unit: str | None, place: Place, nu
 _ROWS = "rows are counted from 0"
 
 
-def _refuse_nulls(column: Any, name: str, place: Place, numbered: bool) -> None:
+def _no_nulls(column: Any, name: str, place: Place, numbered: bool) -> None:
     """Raise if a row has no time."""
     if column.null_count:
         row = int(np.argmax(as_numpy(column.is_null())))
@@ -220,8 +214,8 @@ def window_units(
         )
     else:
         factor = time.ticks_per_ms
-    if _is_whole(window, factor) or pa.types.is_floating(time.type):
-        return window.size * factor, _scale(window.slide, factor), time
+    if _whole(window, factor) or pa.types.is_floating(time.type):
+        return window.size * factor, _times(window.slide, factor), time
     if not time.clock:
         raise place.mistake(
             "window-not-integer",
@@ -231,23 +225,23 @@ def window_units(
         )
     for unit, name in _ARROW_UNITS.items():
         finer = TICKS_PER_MS[name]
-        if finer > factor and _is_whole(window, finer):
-            return window.size * finer, _scale(window.slide, finer), _refine(time, unit, place)
+        if finer > factor and _whole(window, finer):
+            return window.size * finer, _times(window.slide, finer), _refined(time, unit, place)
     message = "the window is not a whole number of nanoseconds"
     raise place.mistake("window-not-integer", message, window.span)
 
 
-def _scale(slide: Fraction | None, factor: Fraction) -> Fraction | None:
+def _times(slide: Fraction | None, factor: Fraction) -> Fraction | None:
     """Return a slide in another unit."""
     return None if slide is None else slide * factor
 
 
-def _is_whole(window: Window, factor: Fraction) -> bool:
+def _whole(window: Window, factor: Fraction) -> bool:
     """Tell whether size and slide are integers in a unit."""
     return all((length * factor).denominator == 1 for length in (window.size, window.slide or Fraction(0)))
 
 
-def _refine(time: Time, unit: str, place: Place) -> Time:
+def _refined(time: Time, unit: str, place: Place) -> Time:
     """Return times in a finer unit; dates become timestamps."""
     assert time.ticks_per_ms is not None
     ticks = TICKS_PER_MS[_ARROW_UNITS[unit]]

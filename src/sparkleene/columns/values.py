@@ -34,7 +34,7 @@ NULL = -(2**63)
 """The least int64 stands for NULL among exact values."""
 
 
-def _find_numbers(table: pa.Table, path: Path, place: Place, what: str) -> Any:
+def _number(table: pa.Table, path: Path, place: Place, what: str) -> Any:
     """Return a column of numbers in a plain type, or raise."""
     found = find_column(table, path, place)
     column = simplify(found)
@@ -52,7 +52,7 @@ def sum_values(table: pa.Table, path: Path, place: Place = Place()) -> Floats:
     >>> sum_values(pa.table({"x": [1, None]}), ("x",))
     array([ 1., nan])
     """
-    return doubles(_find_numbers(table, path, place, "a sum"))
+    return doubles(_number(table, path, place, "a sum"))
 
 
 def exact_values(
@@ -65,7 +65,7 @@ def exact_values(
     >>> exact_values(pa.table({"x": [0.5, 3.0, None]}), ("x",))
     ((array([                   1,                    6, -9223372036854775808]), Fraction(1, 2)),)
     """
-    column = _find_numbers(table, path, place, "a sum")
+    column = _number(table, path, place, "a sum")
     if column.type == pa.float64():
         result = _exact_floats(doubles(column))
     elif pa.types.is_decimal(column.type):
@@ -150,14 +150,14 @@ def low_values(
     if pa.types.is_null(column.type):
         return np.full(len(column), math.nan), lambda keys: pa.nulls(len(keys), type)
     if column.type == pa.float64() and not np.isposinf(sign * doubles(column)).any():
-        return sign * doubles(column), lambda keys: _with_nulls(sign * keys, pa.float64()).cast(type)
+        return sign * doubles(column), lambda keys: _nullable(sign * keys, pa.float64()).cast(type)
     if column.type == pa.float64() or word in ("binary", "text") or pa.types.is_decimal(column.type):
         keys, values = compare.dense_ranks(column)
         values = values.cast(type)
-        return sign * keys, lambda keys: values.take(_with_nulls(sign * keys, pa.int64()))
+        return sign * keys, lambda keys: values.take(_nullable(sign * keys, pa.int64()))
     if word == "boolean":
         flags = doubles(column.cast(pa.int8()))
-        return sign * flags, lambda keys: _with_nulls(sign * keys, pa.int64()).cast(pa.bool_())
+        return sign * flags, lambda keys: _nullable(sign * keys, pa.int64()).cast(pa.bool_())
     return _low_integers(integers(column), column.type, type, sign)
 
 
@@ -175,7 +175,7 @@ def _low_integers(
         back = as_numpy(values)
 
     def restore(found: Floats) -> pa.Array:
-        whole = _with_nulls(sign * found, pa.int64())
+        whole = _nullable(sign * found, pa.int64())
         whole = pa.array(back).take(whole) if len(back) else pc.add(whole, base)
         if pa.types.is_date32(plain_type) or pa.types.is_time32(plain_type):
             whole = whole.cast(pa.int32())
@@ -184,6 +184,6 @@ def _low_integers(
     return sign * keys, restore
 
 
-def _with_nulls(keys: Floats, type: pa.DataType) -> pa.Array:
+def _nullable(keys: Floats, type: pa.DataType) -> pa.Array:
     """Return numbers with NULL for NaN."""
     return pa.array(keys, from_pandas=True).cast(type)

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from sparkleene.engine.compile import Compiled
+from sparkleene.engine.arrays import Arrays
 from sparkleene.engine.execute import Results, run_exact
 from sparkleene.kernels.wide import is_positive, log2
 
@@ -48,15 +48,13 @@ def primes(count: int) -> tuple[int, ...]:
     return tuple(found[:count])
 
 
-def integers(
-    compiled: Compiled, results: Results, lo: Array, hi: Array, threads: int
-) -> list[list[list[int]]]:
+def integers(arrays: Arrays, results: Results, lo: Array, hi: Array, threads: int) -> list[list[list[int]]]:
     """Return per window and class the exact count and totals as integers (totals in units of their scale)."""
     # |total| <= count * rows * largest; one bit for the sign, some for the rounding of the estimate.
     counts = results.values[:, :, 0]
     with np.errstate(divide="ignore"):
         bits = np.where(is_positive(counts), log2(counts), 0.0).max(axis=1, initial=0.0)
-    slack = 4.0 + np.log2(hi - lo + 1.0) + math.log2(max(1.0, compiled.largest))
+    slack = 4.0 + np.log2(hi - lo + 1.0) + math.log2(max(1.0, arrays.largest))
     needed = np.ceil((bits * (1 + 1e-9) + slack) / BITS).astype(np.int64)
     out: list[list[list[int]]] = [[] for _ in range(lo.size)]
     tiers = 1 << np.ceil(np.log2(np.maximum(needed, 1))).astype(
@@ -65,11 +63,11 @@ def integers(
     for tier in np.unique(tiers).tolist():
         index = np.flatnonzero(tiers == tier)
         moduli = primes(int(needed[index].max()))
-        width = (1 + compiled.program.sum_labels.size) * compiled.program.classes
+        width = (1 + arrays.program.sum_labels.size) * arrays.program.classes
         step = max(1, (1 << 24) // (len(moduli) * width))
         for begin in range(0, index.size, step):
             some = index[begin : begin + step]
-            residues = run_exact(compiled, lo[some], hi[some], moduli, threads)
+            residues = run_exact(arrays, lo[some], hi[some], moduli, threads)
             combine = _Chinese(moduli)
             for k, window in zip(some.tolist(), residues, strict=True):
                 out[k] = [[combine(entry.tolist()) for entry in kind] for kind in window]

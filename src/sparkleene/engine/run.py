@@ -1,7 +1,10 @@
-"""One query over one table, in this process."""
+"""One pass of a plan over a table: clock, order, windows, arrays, kernels, results."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from typing import Any
 
@@ -10,119 +13,135 @@ import pyarrow as pa
 
 from sparkleene import interrupts
 from sparkleene.columns.options import Options
-from sparkleene.columns.times import Time, time_column, window_offset, window_units
-from sparkleene.engine import exact, execute, finish
-from sparkleene.engine.compile import Compiled, compile
-from sparkleene.engine.stream import Stream, stream
-from sparkleene.engine.windows import Grid, Windows, ending, grid, sliding, whole
-from sparkleene.errors import Place
+from sparkleene.columns.schema import result_schema
+from sparkleene.columns.times import Time, time_column
+from sparkleene.engine import exact, execute
+from sparkleene.engine.arrays import Arrays, Recipe, build_arrays
+from sparkleene.engine.bursts import Bursts
+from sparkleene.engine.execute import Results
+from sparkleene.engine.grid import Clock, read_clock
+from sparkleene.engine.memo import Memo
+from sparkleene.engine.substreams import SubStreams, order_rows
+from sparkleene.engine.windows import KeyRange, Windows, grid_windows, trailing_windows
+from sparkleene.errors import Place, SparkleeneError
 from sparkleene.kernels.wide import is_one, is_positive
 from sparkleene.kernels.windows import ticks
+from sparkleene.plan.part import Part
 from sparkleene.plan.plan import Plan
-from sparkleene.threads import threads_of
 
 Array = np.ndarray[Any, Any]
 
 
-def run(
-    plan: Plan,
-    table: pa.Table,
-    options: Options,
-    threads: int | None = None,
-    place: Place = Place(),
-) -> pa.Table:
-    """Evaluate a planned query over a table."""
-    return finish.finish(plan, *evaluate(plan, table, options, threads_of(threads), place))
+@dataclass(frozen=True)
+class Evaluated:
+    """The aggregates of a part in all windows of all sub-streams of a table."""
+
+    part: Part
+    recipe: Recipe
+    rows: SubStreams
+    windows: Windows
+    results: Results
+    bursts: Bursts | None = None  # what was counted of them
 
 
-Evaluated = tuple[Compiled, Stream, Windows, execute.Results, list[list[list[int]]] | None]
-"""What `finish.finish` and `partial.partial` are given: the results of all windows of all sub-streams."""
+@dataclass(frozen=True)
+class Run:
+    """A part over tables that are read in one way. Every evaluation goes through here, of one query or of many."""
+
+    part: Part
+    options: Options
+    threads: int = 1
+    memo: Memo | None = field(default=None, compare=False, repr=False)  # shared by runs over the same tables
+
+    @property
+    def _memo(self) -> Memo:
+        return Memo() if self.memo is None else self.memo
+
+    @property
+    def plan(self) -> Plan:
+        """The plan that is evaluated."""
+        return self.part.plan
+
+    @property
+    def place(self) -> Place:
+        """The query text that errors point into."""
+        return self.part.place
+
+    def clock(self, table: pa.Table) -> Clock:
+        """Return the times of a table, and where the windows lie."""
+        options, place = self.options, self.place
+        given = (options.time, options.time_unit, place, options.numbered)
+        time = self._memo.once(("time", *given[:2]), table, lambda: time_column(table, *given))
+        return read_clock(self.plan, time, options, place)
+
+    def order(self, table: pa.Table, time: Time) -> SubStreams:
+        """Divide a table into sub-streams and put their rows in order."""
+        return order_rows(self.plan, table, time, self.options, self.threads, self.place, self._memo)
+
+    def arrays(
+        self, table: pa.Table, rows: SubStreams, exact: bool = False, share_bursts: bool = False
+    ) -> tuple[Arrays, Recipe]:
+        """Build what kernels are given for rows in order, and the recipe for results."""
+        given = (self.options, self.threads, self.place, exact, share_bursts)
+        return build_arrays(self.plan, table, rows, *given)
+
+    def evaluate(self, table: pa.Table, wanted: KeyRange = None, zeros: bool = False) -> Evaluated:
+        """Evaluate all windows of all sub-streams, or some; with `zeros` those without trends count too."""
+        with self.blame(table):
+            rows, arrays, recipe, windows = self.prepare(table, wanted)
+            return self.aggregate(table, rows, arrays, recipe, windows, zeros)
+
+    def prepare(self, table: pa.Table, wanted: KeyRange = None) -> tuple[SubStreams, Arrays, Recipe, Windows]:
+        """Put a table in order, build the arrays for the kernels and find the windows, or some of them."""
+        time, size, grid = self.clock(table)
+        rows = self.order(table, time)
+        interrupts.check()
+        arrays, recipe = self.arrays(table, rows, share_bursts=True)
+        interrupts.check()
+        if size is not None and grid is None:
+            windows = _triggered_windows(arrays, rows, time, size, self.threads, wanted)
+        else:
+            windows = grid_windows(rows, grid, self.options.numbered).within(wanted)
+        return rows, arrays, recipe, windows
+
+    def aggregate(
+        self,
+        table: pa.Table,
+        rows: SubStreams,
+        arrays: Arrays,
+        recipe: Recipe,
+        windows: Windows,
+        zeros: bool = False,
+    ) -> Evaluated:
+        """Evaluate windows that were found, in exact mode as integers too."""
+        results = execute.run_windows(arrays, windows, self.threads)
+        if self.options.numbers != "exact":
+            return Evaluated(self.part, recipe, rows, windows, results, arrays.bursts)
+        there = np.flatnonzero(zeros | is_positive(results.values[:, :, 0]).any(axis=1))
+        windows, results = windows.where(there), results.where(there)
+        precise, recipe = self.arrays(table, rows, exact=True, share_bursts=True)
+        integers = exact.integers(precise, results, windows.lo, windows.hi, self.threads)
+        results = replace(results, integers=integers)
+        return Evaluated(self.part, recipe, rows, windows, results, precise.bursts)
+
+    @contextmanager
+    def blame(self, table: pa.Table) -> Iterator[None]:
+        """Let an error in a table point into the query that is at fault, where several are evaluated together."""
+        try:
+            yield
+        except SparkleeneError:
+            if self.part.is_shared:
+                for member in self.part.members:
+                    result_schema(member.plan, table, self.options, member.place)
+            raise
 
 
-Only = tuple[int, int] | None
-"""The windows that are wanted: their keys are greater than the first number and at most the second."""
-
-
-def evaluate(
-    plan: Plan,
-    table: pa.Table,
-    options: Options,
-    threads: int,
-    place: Place,
-    only: Only = None,
-    zeros: bool = False,
-) -> Evaluated:
-    """Evaluate all windows of all sub-streams, or some, in exact mode as integers too."""
-    prepared = prepare(plan, table, options, threads, place, only)
-    return aggregated(plan, table, options, *prepared, threads, place, zeros)
-
-
-def aggregated(
-    plan: Plan,
-    table: pa.Table,
-    options: Options,
-    rows: Stream,
-    compiled: Compiled,
-    windows: Windows,
-    threads: int,
-    place: Place,
-    zeros: bool = False,
-) -> Evaluated:
-    """Evaluate the windows that were found, or some of them; with `zeros` those without trends count too."""
-    results = execute.run(compiled, compiled.program, windows.lo, windows.hi, windows.units, threads)
-    if options.numbers != "exact":
-        return compiled, rows, windows, results, None
-    there = np.flatnonzero(zeros | is_positive(results.values[:, :, 0]).any(axis=1))
-    windows = windows.where(there)
-    results = execute.Results(results.values[there], results.lows[there])
-    precise = compile(plan, table, rows, True, threads, place, True, options.choice)
-    integers = exact.integers(precise, results, windows.lo, windows.hi, threads)
-    return precise, rows, windows, results, integers
-
-
-def prepare(
-    plan: Plan,
-    table: pa.Table,
-    options: Options,
-    threads: int,
-    place: Place,
-    only: Only = None,
-) -> tuple[Stream, Compiled, Windows]:
-    """Put a table in order, build the arrays for the kernels and find the windows, or some of them."""
-    time, size, lie = clocked(plan, table, options, place)
-    rows = stream(plan, table, time, options.type, options.tiebreak, threads, place, options.masks)
-    interrupts.check()
-    compiled = compile(plan, table, rows, False, threads, place, True, options.choice)
-    interrupts.check()
-    if size is None:
-        return rows, compiled, whole(rows)
-    if lie is None:
-        return rows, compiled, _triggered(compiled, rows, time, size, threads, only)
-    return rows, compiled, sliding(rows, lie, options.numbered).within(only)
-
-
-def clocked(
-    plan: Plan, table: pa.Table, options: Options, place: Place
-) -> tuple[Time, Fraction | None, Grid | None]:
-    """Return the times of a table, the windows' size by them, and where windows with a slide lie."""
-    window = plan.bound.window
-    time = time_column(table, options.time, options.time_unit, place, options.numbered)
-    if window is None:
-        return time, None, None
-    size, slide, time = window_units(window, time, place)
-    if slide is None:
-        return time, size, None
-    events = window.unit == "events"
-    offset = Fraction(0) if events else window_offset(options, time)
-    return time, size, grid(time, size, slide, offset, events)
-
-
-def _triggered(
-    compiled: Compiled, rows: Stream, time: Time, size: Fraction, threads: int, only: Only
+def _triggered_windows(
+    arrays: Arrays, rows: SubStreams, time: Time, size: Fraction, threads: int, wanted: KeyRange
 ) -> Windows:
     """Return the windows that end at a tick at which a trend of their group ends."""
-    assert compiled.momentary is not None
-    program = compiled.momentary
+    assert arrays.momentary is not None
+    program = arrays.momentary.program
     # Candidates: ticks with a row whose label can finish a trend.
     enders = 0
     final = set(program.out_state.tolist())
@@ -130,32 +149,36 @@ def _triggered(
         if final & set(program.dst[program.off[label] : program.off[label + 1]].tolist()):
             enders |= 1 << label
     starts = ticks(rows.tick, rows.bounds)
-    ends_one = (
-        program.labels & np.uint64(enders) != 0
-    )  # by symbol, for labels of predicates are not in the mask
-    chosen = np.flatnonzero(ends_one[compiled.events.symbol])
+    ends_one = program.labels & np.uint64(enders) != 0  # by symbol: labels of predicates are not in the mask
+    chosen = np.flatnonzero(ends_one[arrays.events.symbol])
     number = np.unique(np.searchsorted(starts, chosen, "right") - 1)
-    if only is not None:
+    if wanted is not None:
         ends = rows.time[starts[number]]
-        number = number[(ends > only[0]) & (ends <= only[1])]
+        number = number[(ends > wanted[0]) & (ends <= wanted[1])]
     segment = np.searchsorted(rows.bounds, starts[number], "right") - 1
     subs = len(rows.bounds) - 1
     bounds = np.searchsorted(segment, np.arange(subs + 1)).astype(np.int64)
-    windows = ending(rows, time, size, np.arange(subs), rows.time[starts[number]], bounds, starts[number + 1])
-    found = execute.run(compiled, program, windows.lo, windows.hi, windows.units, threads)
-    last = is_positive(found.values[:, :, 0])
-    if program.classes == 1:
-        fires = last[:, 0]
-    else:  # a pair counts when its later trend ends
-        count = execute.run(compiled, compiled.program, windows.lo, windows.hi, windows.units, threads)
-        first, second, both = (is_positive(count.values[:, kind, 0]) for kind in range(3))
-        single = is_one(count.values[:, 2, 0])
-        fires = (last[:, 0] & (second | both)) | (last[:, 1] & (first | both))
-        fires |= last[:, 2] & (first | second | (both & ~single))
-    fired = windows.where(np.flatnonzero(fires))
+    at = rows.time[starts[number]]
+    windows = trailing_windows(rows, time, size, np.arange(subs), at, bounds, starts[number + 1])
+    fired = windows.where(np.flatnonzero(_fires(arrays, windows, threads)))
     group = rows.group[fired.segment]
     ends, bounds = _distinct(group, fired.key, int(rows.group.max(initial=-1)) + 1)
-    return ending(rows, time, size, rows.group, ends, bounds)
+    return trailing_windows(rows, time, size, rows.group, ends, bounds)
+
+
+def _fires(arrays: Arrays, windows: Windows, threads: int) -> Array:
+    """Tell in which windows a trend, or for AND the later trend of a pair, ends at the last tick."""
+    last = is_positive(execute.run_windows(arrays, windows, threads, arrays.momentary).values[:, :, 0])
+    if arrays.program.classes == 1:
+        return np.asarray(last[:, 0])
+    counts = execute.run_windows(arrays, windows, threads).values[:, :, 0]
+    first, second, both = is_positive(counts).T
+    several = both & ~is_one(counts[:, 2])
+    return np.asarray(
+        (last[:, 0] & (second | both))
+        | (last[:, 1] & (first | both))
+        | (last[:, 2] & (first | second | several))
+    )
 
 
 def _distinct(owner: Array, time: Array, owners: int) -> tuple[Array, Array]:

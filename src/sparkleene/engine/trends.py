@@ -18,17 +18,16 @@ import numpy as np
 import pyarrow as pa
 
 from sparkleene.columns.options import Options
-from sparkleene.engine import execute, run
-from sparkleene.engine.compile import Compiled
-from sparkleene.engine.finish import _ranks, merged
-from sparkleene.engine.stream import Stream
+from sparkleene.engine.arrays import Arrays
+from sparkleene.engine.execute import run_windows
+from sparkleene.engine.results import count_trends, rank_groups
+from sparkleene.engine.run import Run
+from sparkleene.engine.substreams import SubStreams
 from sparkleene.engine.windows import Windows
-from sparkleene.errors import Place
 from sparkleene.kernels import trends as kernel
 from sparkleene.kernels.program import EQ, Predicates, Program
 from sparkleene.kernels.wide import is_positive
 from sparkleene.plan.plan import Plan
-from sparkleene.threads import threads_of
 
 Array = np.ndarray[Any, Any]
 Trend = tuple[tuple[int, int], ...]  # (event, label) pairs from the last to the first
@@ -39,26 +38,20 @@ BLOCK = 1 << 16  # rows of windows that are looked through together
 ALL = 1 << 62  # no limit
 
 
-def trends(
-    plan: Plan,
-    table: pa.Table,
-    options: Options,
-    limit: int | None,
-    place: Place = Place(),
-) -> pa.Table:
+def find_trends(run: Run, table: pa.Table, limit: int | None) -> pa.Table:
     """Return the first trends of a planned query over a table, a row each."""
-    plan = replace(plan, bound=replace(plan.bound, outputs=()))
-    many = threads_of(None)
-    rows, compiled, windows = run.prepare(plan, table, options, many, place)
-    if windows.units is not None and (compiled.program.pair < 0).all():
+    run = replace(run, part=run.part.map(lambda plan: replace(plan, bound=replace(plan.bound, outputs=()))))
+    plan = run.plan
+    rows, arrays, _, windows = run.prepare(table)
+    if windows.units is not None and arrays.main.kernel == "linear":
         # Windows overlap: let the kernels that share work between them tell which have trends.
-        results = execute.run(compiled, compiled.program, windows.lo, windows.hi, windows.units, many)
-        windows = windows.where(np.flatnonzero(is_positive(merged(results)[0][:, 0])))
-    order = np.lexsort((windows.segment, _ranks(rows.groups)[rows.group[windows.segment]], windows.key))
+        results = run_windows(arrays, windows, run.threads)
+        windows = windows.where(np.flatnonzero(is_positive(count_trends(results))))
+    order = np.lexsort((windows.segment, rank_groups(rows.groups)[rows.group[windows.segment]], windows.key))
     windows = windows.where(order)
-    search = _search(plan, compiled, rows)
+    search = _search(plan, arrays, rows)
     found = list(_found(search, windows, ALL if limit is None else limit))
-    return _table(plan, table, options, rows, windows, found)
+    return _table(plan, table, run.options, rows, windows, found)
 
 
 def _found(search: _Search, windows: Windows, limit: int) -> Iterator[tuple[int, Match]]:
@@ -103,7 +96,7 @@ class _Search:
     predicates: Predicates
     events: kernel.Events
     index: kernel.Index
-    rows: Stream
+    rows: SubStreams
 
     def reach(self, lo: Array, hi: Array, need: int) -> tuple[Array, Array, Array]:
         """Do the forward pass over windows; see the kernel."""
@@ -184,10 +177,10 @@ def _again(known: list[tuple[int, Trend]], more: Iterator[tuple[int, Trend]]) ->
         yield item
 
 
-def _search(plan: Plan, compiled: Compiled, rows: Stream) -> _Search:
+def _search(plan: Plan, arrays: Arrays, rows: SubStreams) -> _Search:
     """Prepare the search: find the pairs of predicates that need no comparison one by one."""
-    program, predicates, machine = compiled.program, compiled.predicates, plan.machine
-    tick, symbol, _, _, f, g = compiled.events
+    program, predicates, machine = arrays.program, arrays.predicates, plan.machine
+    tick, symbol, _, _, f, g = arrays.events
     real = np.arange(len(program.off) - 1)
     count = len(plan.bound.labels)
     observed = real.size > count  # predicates have become labels
@@ -242,7 +235,7 @@ def _table(
     plan: Plan,
     table: pa.Table,
     options: Options,
-    rows: Stream,
+    rows: SubStreams,
     windows: Windows,
     found: list[tuple[int, Match]],
 ) -> pa.Table:
@@ -258,7 +251,7 @@ def _table(
     return pa.table(columns)
 
 
-def _events(plan: Plan, table: pa.Table, options: Options, rows: Stream, found: list[Trend]) -> pa.Array:
+def _events(plan: Plan, table: pa.Table, options: Options, rows: SubStreams, found: list[Trend]) -> pa.Array:
     """Return lists of events, each with its label, its row in the input, and the columns that the query reads."""
     flat = np.array([pair for trend in found for pair in reversed(trend)], np.int64).reshape(-1, 2)
     offsets = np.append(0, np.cumsum([len(trend) for trend in found], dtype=np.int64))

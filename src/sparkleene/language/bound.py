@@ -6,7 +6,7 @@ nothing else: what is here is the whole meaning of a query, free of spelling.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from typing import Literal
 
@@ -137,3 +137,7 @@ class Bound:
     outputs: tuple[Output, ...]
     window: Window | None
     types: tuple[tuple[str, Term], ...] | None  # types defined by predicates, or None for a type column
+
+    def without_local(self) -> Bound:
+        """Return the query without its local predicates."""
+        return replace(self, local=tuple(() for _ in self.labels))

@@ -30,20 +30,16 @@ import pyarrow.compute as pc
 
 from sparkleene.columns.fields import find_column, simplify
 from sparkleene.columns.keys import codes
-from sparkleene.columns.options import Options
 from sparkleene.columns.times import Time
-from sparkleene.engine import run
-from sparkleene.engine.compile import aggregates, compile
-from sparkleene.engine.run import Evaluated
-from sparkleene.engine.stream import Stream, stream
-from sparkleene.engine.windows import Grid, sliding, whole
-from sparkleene.errors import Place
-from sparkleene.ongoing.vectors import NONE, Open, advance
-from sparkleene.plan.plan import Plan
+from sparkleene.engine import cost
+from sparkleene.engine.grid import Grid
+from sparkleene.engine.run import Evaluated, Run
+from sparkleene.engine.substreams import SubStreams
+from sparkleene.engine.windows import grid_windows
+from sparkleene.ongoing.open_windows import NONE, OpenWindows, advance_windows
 
 Array = np.ndarray[Any, Any]
 
-CELL = 16  # bytes of a row per column, against which vectors are weighed
 NEVER, EVER = -(1 << 63), (1 << 63) - 1  # before and after all windows
 
 
@@ -54,41 +50,31 @@ class Carry:
     together; `rows` is the number of those that are held.
     """
 
-    def __init__(
-        self,
-        plan: Plan,
-        options: Options,
-        threads: int = 1,
-        place: Place = Place(),
-        chunk: int = 1 << 22,
-    ) -> None:
-        """Take a plan and how its tables are read."""
-        plan = replace(plan, backward=None)  # rows come in order of time
-        self.plan, self.options, self.chunk = plan, options, chunk
-        self.threads, self.place = threads, place
+    def __init__(self, run: Run, chunk: int = 1 << 22) -> None:
+        """Take a run over tables of rows in order of time."""
+        self.run = run = replace(run, part=run.part.map(lambda plan: replace(plan, backward=None)))
+        self.chunk = chunk
+        plan = run.plan
         self.paths = [plan.bound.keys[k].path for k in plan.together]
         window = plan.bound.window
         typed = [key.labels for key in plan.bound.keys if key.labels is not None]
         slides = window is None or window.slide is not None
-        self.linear = slides and not plan.pairs and not typed and options.numbers == "double"
+        self.linear = slides and not plan.pairs and not typed and run.options.numbers == "double"
         if window is None or not slides:
             self.sheds = False
         elif window.unit == "events":
             self.sheds = not typed
         else:  # a window's own rows have the keys of all its trends
             self.sheds = all(labels & plan.mandatory for labels in typed)
-        made = aggregates(plan.bound)
-        self.width = len(plan.machine.states) * (16 * (1 + len(made.totals)) + 8 * len(made.lows))
-        self.minima = [(path, maximum) for _, path, maximum in made.lows]
         self.held: list[pa.Table] = []
         self.rows = 0
         self._limit = chunk
-        self._forget()
+        self._begin_block()
 
     def feed(self, table: pa.Table) -> Iterator[Evaluated]:
         """Take the next rows and yield what is complete with them; a window of a block comes once."""
         for path in self.paths:  # rows without a key are in no block
-            column = find_column(table, path, self.place)
+            column = find_column(table, path, self.run.place)
             if not pa.types.is_integer(column.type) or column.null_count:
                 column = simplify(column)
                 table = table.filter(pc.is_valid(column)) if column.null_count else table
@@ -110,10 +96,10 @@ class Carry:
         self.held, self._limit = tables, limit
         self.rows = sum(table.num_rows for table in tables)
 
-    def _forget(self) -> None:
+    def _begin_block(self) -> None:
         """Begin a block."""
         self._done = NEVER  # windows up to this one have been evaluated
-        self._open: Open | None = None
+        self._open: OpenWindows | None = None
         self._at = 0  # rows of the block that are gone
         self._left = 0  # rows that the block was last reduced to
 
@@ -125,7 +111,7 @@ class Carry:
             yield from self._close(table.slice(0, start))
             table = table.slice(start)
         if table.num_rows >= max(self.chunk, 2 * self._left):
-            table = yield from self._reduced(table)
+            table = yield from self._reduce(table)
             self._left = table.num_rows
         self._hold([table], max(self.chunk, table.num_rows + (self.chunk + 1) // 2))
 
@@ -133,11 +119,11 @@ class Carry:
         """Evaluate blocks that are complete, the first of which may be under way."""
         if self._open is not None or self._done > NEVER:
             end = self._border(table, 0, False)
-            yield from self._ended(table.slice(0, end), EVER)
+            yield from self._evaluate_until(table.slice(0, end), EVER)
             table = table.slice(end)
-            self._forget()
+            self._begin_block()
         if table.num_rows:
-            yield run.evaluate(self.plan, table, self.options, self.threads, self.place)
+            yield self.run.evaluate(table)
 
     def _border(self, table: pa.Table, row: int, same: bool) -> int:
         """Return the first row whose block is the one of a row, or is not."""
@@ -147,7 +133,7 @@ class Carry:
 
         def found(other: int) -> bool:
             two = pa.concat_tables([keys.slice(row, 1), keys.slice(other, 1)])
-            coded = (codes(two, path, self.place)[0] for path in self.paths)
+            coded = (codes(two, path, self.run.place)[0] for path in self.paths)
             return all(code[0] == code[1] for code in coded) == same
 
         if same and found(0):
@@ -156,25 +142,23 @@ class Carry:
 
     # ---- a block under way
 
-    def _reduced(self, table: pa.Table) -> Generator[Evaluated, None, pa.Table]:
+    def _reduce(self, table: pa.Table) -> Generator[Evaluated, None, pa.Table]:
         """Evaluate what can be of a block, and return the rows that are still needed."""
         if not self.linear and not self.sheds:
             return table
-        time, grid = self._clocked(table)
+        time, grid = self._clock(table)
         cut = int(np.searchsorted(time.values, time.values[-1]))  # rows of the last time may still come
         if not cut:
             return table
         over = NEVER
         if grid is not None:
-            over = max(NEVER, (self._clock(grid, time, cut) - grid.base - grid.span) // grid.step)
+            over = max(NEVER, grid.last_closed(self._time_at(grid, time, cut)))
         if grid is not None and self._open is None:
-            before = (self._clock(grid, time, 0) - grid.base - grid.span) // grid.step
-            self._done = max(self._done, before)
+            self._done = max(self._done, grid.last_before(self._time_at(grid, time, 0)))
             if over > self._done:
-                rows = yield from self._ended(table.slice(0, cut), over)
-                start = grid.base + (over + 1) * grid.step
+                rows = yield from self._evaluate_until(table.slice(0, cut), over)
                 clock = np.arange(cut) if grid.events else grid.clock(time.values[:cut])
-                gone = int(np.searchsorted(clock, min(start, EVER)))
+                gone = int(np.searchsorted(clock, min(grid.start(over + 1), EVER)))
                 if grid.events and rows.rows is not None:  # a tick may be parted
                     kept = table.slice(0, cut).take(pa.array(rows.rows[gone:]))
                     table = pa.concat_tables([kept, table.slice(cut)])
@@ -182,44 +166,40 @@ class Carry:
                     table = table.slice(gone)
                 self._at += gone
                 cut -= gone
-            vectors = -(-grid.span // grid.step) * self.width
-            pays = cut > self.chunk // 2 and vectors <= CELL * table.num_columns * cut
-            if not self.linear or not pays:
+            smaller = cost.vectors_are_smaller(self.run.plan, grid.overlap, table.num_columns, cut)
+            if not self.linear or cut <= self.chunk // 2 or not smaller:
                 return table
         if cut:
             self._open = self._open or NONE
-            yield from self._ended(table.slice(0, cut), over)
+            yield from self._evaluate_until(table.slice(0, cut), over)
             self._at += cut
         return table.slice(cut)
 
-    def _clocked(self, table: pa.Table) -> tuple[Time, Grid | None]:
+    def _clock(self, table: pa.Table) -> tuple[Time, Grid | None]:
         """Return the times of rows of the block, and where its windows lie."""
-        time, _, grid = run.clocked(self.plan, table, self.options, self.place)
+        time, _, grid = self.run.clock(table)
         if grid is not None and grid.events:
             grid = replace(grid, base=grid.base - self._at)
         return time, grid
 
     @staticmethod
-    def _clock(grid: Grid, time: Time, row: int) -> int:
+    def _time_at(grid: Grid, time: Time, row: int) -> int:
+        """Return the time of a row by the clock of the windows."""
         return row if grid.events else int(grid.clock(time.values[row : row + 1])[0])
 
-    def _ended(self, table: pa.Table, over: int) -> Generator[Evaluated, None, Stream]:
+    def _evaluate_until(self, table: pa.Table, last: int) -> Generator[Evaluated, None, SubStreams]:
         """Evaluate the windows up to a number that have not been; return the rows in order."""
-        time, grid = self._clocked(table)
-        read = (self.options.type, self.options.tiebreak, self.threads, self.place, self.options.masks)
-        rows = stream(self.plan, table, time, *read)
-        compiled = compile(self.plan, table, rows, False, self.threads, self.place)
-        windows = whole(rows) if grid is None else sliding(rows, grid, self.options.numbered)
+        time, grid = self._clock(table)
+        rows = self.run.order(table, time)
+        windows = grid_windows(rows, grid, self.run.options.numbered)
         windows = windows.where(np.flatnonzero(windows.key > self._done))
         if self._open is None:
-            windows = windows.where(np.flatnonzero(windows.key <= over))
-            given = (self.options, rows, compiled, windows, self.threads)
-            yield run.aggregated(self.plan, table, *given, self.place)
+            windows = windows.where(np.flatnonzero(windows.key <= last))
+            arrays, recipe = self.run.arrays(table, rows)
+            yield self.run.aggregate(table, rows, arrays, recipe, windows)
         else:
-            evaluated, self._open = advance(
-                self._open, table, rows, compiled, windows, over, self.minima, self.threads, self.place
-            )
-            if evaluated[2].key.size:
+            evaluated, self._open = advance_windows(self.run, self._open, table, rows, windows, last)
+            if evaluated.windows.key.size:
                 yield evaluated
-        self._done = over
+        self._done = last
         return rows

@@ -23,14 +23,14 @@ import pyarrow.compute as pc
 from sparkleene.columns.fields import decode
 from sparkleene.columns.ipc import to_bytes, to_table
 from sparkleene.columns.keys import codes, combine_codes
-from sparkleene.columns.options import Options
-from sparkleene.engine import run
-from sparkleene.engine.compile import aggregates
-from sparkleene.engine.run import Evaluated
-from sparkleene.engine.windows import Grid
-from sparkleene.errors import DataError, Diagnostic, Place
-from sparkleene.ongoing.compose import combines, compose, stretches
+from sparkleene.engine.grid import Clock, Grid, Trailing
+from sparkleene.engine.run import Evaluated, Run
+from sparkleene.engine.windows import KeyRange
+from sparkleene.errors import DataError, Diagnostic
+from sparkleene.ongoing.compose import compose, why_not_combined
 from sparkleene.ongoing.seal import AGAIN, checksum, damaged, opened, sealed
+from sparkleene.ongoing.stretches import stretches
+from sparkleene.plan.aggregates import aggregates
 from sparkleene.plan.plan import Plan
 
 Array = np.ndarray[Any, Any]
@@ -75,81 +75,63 @@ class Segment(NamedTuple):
 
 @dataclass(frozen=True)
 class Live:
-    """A lowered query over rows of a schema, and where its windows lie."""
+    """A lowered part over rows of a schema, and where its windows lie."""
 
-    plan: Plan
-    options: Options
+    run: Run
     schema: pa.Schema
     identity: dict[str, Any]  # what has to stay the same for a state to go on
-    threads: int = 1
-    place: Place = Place()
-
-    @cached_property
-    def _clocked(self) -> tuple[Any, Any, Grid | None]:
-        return run.clocked(self.plan, self.schema.empty_table(), self.options, self.place)
 
     @property
-    def grid(self) -> Grid | None:
-        """Where the windows lie, None if they end where trends do."""
-        return self._clocked[2]
+    def plan(self) -> Plan:
+        """The plan that is evaluated."""
+        return self.run.plan
 
     @cached_property
-    def span(self) -> int:
-        """The length of a window."""
-        return int(self._clocked[1]) if self.grid is None else self.grid.span
+    def _clock(self) -> Clock:
+        return self.run.clock(self.schema.empty_table())
+
+    @cached_property
+    def windows(self) -> Grid | Trailing:
+        """Where the windows lie."""
+        _, size, grid = self._clock
+        return Trailing(int(size or 0)) if grid is None else grid
 
     def clock(self, milliseconds: int) -> int:
         """Return a time in milliseconds by the clock of the windows."""
-        return int(milliseconds * self._clocked[0].ticks_per_ms)
+        ticks = self._clock.time.ticks_per_ms
+        assert ticks is not None  # the time of a stream has a watermark, and so is a timestamp
+        return int(milliseconds * ticks)
 
     def times(self, table: pa.Table) -> Array:
         """Return the times of rows by the clock of the windows."""
-        time, _, _ = run.clocked(self.plan, table, self.options, self.place)
-        return time.values
+        return self.run.clock(table).time.values
 
     @cached_property
     def folds(self) -> bool:
         """Whether settled rows can become matrices."""
-        lows = {path[0] for _, path, _ in aggregates(self.plan.bound).lows}
+        lows = {low.path[0] for low in aggregates(self.plan.bound).lows}
         # What is folded is gone, so that keys of MIN and MAX have to be doubles without looking at the data.
-        sure = all(_narrow(self.schema.field(name).type) for name in lows)
-        return sure and combines(self.plan, self.schema, self.options) is None
+        sure = all(_is_narrow(self.schema.field(name).type) for name in lows)
+        return sure and why_not_combined(self.plan, self.schema, self.run.options) is None
 
-    def over(self, watermark: int) -> int:
-        """Return the key of the last window that a watermark has passed."""
-        grid = self.grid
-        return watermark if grid is None else (watermark - grid.base - grid.span) // grid.step
-
-    def reach(self, after: int, last: int) -> tuple[int, int]:
-        """Return the times from which and before which rows are in windows of keys after one and up to another."""
-        grid = self.grid
-        if grid is None:
-            return after + 1 - self.span + 1, last + 1
-        return grid.base + (after + 1) * grid.step, grid.base + last * grid.step + grid.span
-
-    def before(self, time: int) -> int:
-        """Return the key before that of the first window that can hold rows of a time."""
-        grid = self.grid
-        return time - 1 if grid is None else (time - grid.base - grid.span) // grid.step
-
-    def evaluated(self, rows: pa.Table, units: list[pa.Table], only: run.Only, zeros: bool) -> Evaluated:
+    def evaluate(self, rows: pa.Table, units: list[pa.Table], wanted: KeyRange, zeros: bool) -> Evaluated:
         """Evaluate some windows from the rows and units that they are made of."""
         if not units:
-            return run.evaluate(self.plan, rows, self.options, self.threads, self.place, only, zeros)
-        found = compose(self.plan, joined(units), rows, self.options, self.threads, self.place, only)
+            return self.run.evaluate(rows, wanted, zeros)
+        found = compose(self.run, join_tables(units), rows, wanted)
         if found is None:
             message = "folded rows do not fit those after them: MIN or MAX meets the greatest doubles"
-            raise self.place.error("overflow", message, help="leave such rows out")
-        return (*found, None)
+            raise self.run.place.error("overflow", message, help="leave such rows out")
+        return found
 
 
-def _narrow(type: pa.DataType) -> bool:
+def _is_narrow(type: pa.DataType) -> bool:
     """Tell whether all values of a type are doubles."""
     t = pa.types
     return bool(t.is_floating(type) or t.is_boolean(type) or (t.is_integer(type) and type.bit_width <= 32))
 
 
-def joined(tables: Sequence[pa.Table]) -> pa.Table:
+def join_tables(tables: Sequence[pa.Table]) -> pa.Table:
     """Put tables together whose keys may be encoded."""
     plain = [pa.table([decode(c) for c in t.columns], names=t.column_names) for t in tables]
     return pa.concat_tables(plain, promote_options="permissive")
@@ -220,21 +202,22 @@ class Bucket:
     def advance(self, watermark: int) -> Iterator[Evaluated]:
         """Let the watermark pass: yield the windows that end, let go what no other needs, settle the rest."""
         live = self.live
-        over = live.over(watermark)
+        windows = live.windows
+        over = windows.last_closed(watermark)
         if self.segments and (self.done is None or over > self.done):
-            after = live.before(min(s.first for s in self.segments))
+            after = windows.last_before(min(s.first for s in self.segments))
             after = after if self.done is None else max(after, self.done)
             if after < over:
-                rows, units = self._between(*live.reach(after, over))
+                rows, units = self._between(windows.start(after + 1), windows.end(over))
                 if rows.num_rows or units:
-                    yield live.evaluated(rows, units, (after, over), False)
-            needed, _ = live.reach(over, over)
+                    yield live.evaluate(rows, units, (after, over), False)
+            needed = windows.start(over + 1)
             self._drop([s for s in self.segments if s.last < needed])
             self._trim(needed)
         self.done = over if self.done is None else max(over, self.done)
         step, self.seen = watermark - self.seen, max(watermark, self.seen)
         # Where windows end after a few steps anyway, rows are not written twice.
-        if step * STEPS <= live.span <= (watermark - self.settled) * PARTS:
+        if step * STEPS <= windows.span <= (watermark - self.settled) * PARTS:
             self._settle(watermark)
 
     def early(self, new: pa.Table) -> Iterator[Evaluated]:
@@ -243,20 +226,20 @@ class Bucket:
         times = live.times(new)
         if not times.size:
             return
-        assert live.grid is not None
-        after, last = live.before(int(times.min())), (int(times.max()) - live.grid.base) // live.grid.step
+        windows = live.windows
+        assert isinstance(windows, Grid)
+        after, last = windows.last_before(int(times.min())), windows.last_started(int(times.max()))
         after = after if self.done is None else max(after, self.done)
         if after >= last:
             return
-        rows, units = self._between(*live.reach(after, last))
+        rows, units = self._between(windows.start(after + 1), windows.end(last))
         bound = live.plan.bound
         keys = [k for k in live.plan.universal if k in bound.group]
         paths = [bound.keys[k].path[0] for k in keys]
         rows = _among(rows, paths, new, paths)
         units = [_among(table, [f"k{k}" for k in keys], new, paths) for table in units]
-        yield live.evaluated(
-            rows, [u for u in units if u.num_rows], (after, last), not live.plan.machine.monotone
-        )
+        there = [table for table in units if table.num_rows]
+        yield live.evaluate(rows, there, (after, last), not live.plan.machine.monotone)
 
     # ---- segments
 
@@ -333,8 +316,7 @@ class Bucket:
             self._write(PENDING, table.filter(pa.array(~over)), times[~over])
             table, times = table.filter(pa.array(over)), times[over]
         if live.folds:
-            given = (live.plan, table, live.options, live.threads, live.place)
-            units, table = stretches(*given, settled=True)
+            units, table = stretches(live.run, table, settled=True)
             if units.num_rows:
                 ends = [units.column(name).to_numpy() for name in ("first", "last")]
                 self._write(UNITS, units, *ends)

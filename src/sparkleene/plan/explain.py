@@ -16,9 +16,9 @@ from sparkleene.language.printer import pattern_to_text
 from sparkleene.language.trees import walk_pattern
 from sparkleene.plan.machine import START, State
 from sparkleene.plan.needed_columns import needed_columns
+from sparkleene.plan.physical import COMPLEXITY, Search
 from sparkleene.plan.plan import Plan
 from sparkleene.plan.positions import Guards, Positions
-from sparkleene.plan.predicates import COMPLEXITY, Pair
 from sparkleene.plan.text import attribute, count, length, names, number, table, term_to_text
 
 MOST_STATES = 16  # that are listed
@@ -73,7 +73,7 @@ def explain(
 class _Explainer:
     def __init__(self, plan: Plan, reading: Reading) -> None:
         self.plan, self.reading = plan, reading
-        self.bound, self.machine = plan.bound, plan.machine
+        self.bound, self.machine, self.physical = plan.bound, plan.machine, plan.physical
         self.q = len(plan.machine.states)
 
     # ---- what is matched
@@ -249,8 +249,8 @@ class _Explainer:
             texts += [(term_to_text(term, before, after), "general") for term in pair.general]
             for j, (text, kind) in enumerate(texts):
                 yield "" if j else "adjacent", "" if j else f"P{i}", text, kind
-            algorithm = pair.algorithm(bound.semantics)
-            yield "", "", f"by {algorithm}: {COMPLEXITY[algorithm]}"
+            found = self.physical.searches[i - 1]
+            yield "", "", f"by {found}: {COMPLEXITY[found]}"
 
     # ---- what is kept
 
@@ -344,11 +344,7 @@ class _Explainer:
         if self.bound.window is None:
             yield f"one column per sub-stream, of q = {self.q} entries"
         elif not self.plan.composes:
-            trees = {"hash", "tree", "two trees", "hash of trees"}
-            beside = all(pair.algorithm(self.bound.semantics) in trees for pair in self.plan.pairs)
-            beside &= not self.fallback and not any(
-                out.function in ("min", "max") for out in self.bound.outputs
-            )
+            beside = self.physical.side_by_side
             how = "windows that overlap run side by side" if beside else "every window runs by itself"
             yield f"one column per window; {how}"
         elif self.overlap == 1:
@@ -408,23 +404,8 @@ class _Explainer:
             return f"{first} / {rest[0]}"
         return first
 
-    @cached_property
-    def fallback(self) -> str:
-        """Why the predicates' own algorithms cannot run together, empty if they can."""
-        algorithms = {pair.algorithm(self.bound.semantics) for pair in self.plan.pairs}
-        if "heap" in algorithms and any(len(self.asking(s)) > 1 for s in self.plan.stored):
-            return "two predicates leave one state, which a heap cannot order"
-        moved = (self.machine.keep(1 << by, False)[s] != s for by in self.forbidden for s in self.plan.stored)
-        if "divide and conquer" in algorithms and any(moved):
-            return "NOT moves stored events, which divide and conquer cannot"
-        return ""
-
     def cost(self) -> Rows:
-        bound, pairs = BOUNDS[0], self.plan.pairs
-        if pairs:
-            bound = max((_bound(pair, self.bound.semantics) for pair in pairs), key=BOUNDS.index)
-        if self.fallback:
-            bound = BOUNDS[-1]
+        bound = max(map(_bound, self.physical.searches), key=BOUNDS.index, default=BOUNDS[0])
         stored = "stored events + " if self.plan.stored else ""
         if self.overlap == 1:
             each, open_ = "", "q" if self.bound.window is None else "q x open windows"
@@ -436,13 +417,15 @@ class _Explainer:
             often = f"{self.overlap} windows hold an event" if self.overlap else "one window per trigger"
             each, open_ = f" and a window; {often}", "q x open windows"
         yield "time", f"{bound} for n events of a sub-stream{each}"
-        if self.fallback:
-            yield "", f"{self.fallback}, so stored events are scanned"
+        if self.physical.reason:
+            yield "", f"{self.physical.reason}, so stored events are scanned"
+        elif self.physical.tied != self.physical.untied:
+            yield "", "where rows tie, stored events are scanned"
         yield "memory", f"O({stored}{open_}), q = {self.q}"
 
 
-def _bound(pair: Pair, semantics: Semantics) -> str:
-    complexity = COMPLEXITY[pair.algorithm(semantics)]
+def _bound(search: Search) -> str:
+    complexity = COMPLEXITY[search]
     return complexity[: complexity.index(")") + 1]
 
 

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import cached_property
-from typing import Literal
+from typing import Any, Literal
 
 from sparkleene.errors import Place
 from sparkleene.language.bound import Bound
 from sparkleene.plan.kin import Kin
 from sparkleene.plan.machine import Machine, MachineTooLarge, machine
+from sparkleene.plan.physical import Physical, physical
 from sparkleene.plan.positions import PatternTooLarge, Positions
 from sparkleene.plan.predicates import Pair, pairs
 
@@ -20,12 +21,16 @@ Granularity = Literal["pattern", "type", "event"]
 
 @dataclass(frozen=True)
 class Plan:
-    """A bound query with its machine and its predicates classified."""
+    """A bound query with its machine and its predicates classified.
+
+    `memo` is where later stages keep what they make of a plan once.
+    """
 
     bound: Bound
     machine: Machine
     pairs: tuple[Pair, ...]
-    backward: Plan | None = None  # the same read from the end of windows, where that is cheaper
+    backward: Machine | None = None  # for rows read from the end of windows, where that is cheaper
+    memo: dict[str, Any] = field(default_factory=dict, init=False, repr=False, compare=False)
 
     @cached_property
     def pair_index(self) -> dict[tuple[int, int], int]:
@@ -38,9 +43,17 @@ class Plan:
         kinds = {label.type: i for i, label in enumerate(self.bound.labels)}
         return Kin(self.machine.transitions, [kinds[label.type] for label in self.bound.labels])
 
-    def turned(self, machine: Machine) -> Plan:
-        """Return the plan for rows that come in the opposite order, with a machine for the patterns so read."""
-        return Plan(self.bound, machine, tuple(pair.turned() for pair in self.pairs))
+    @cached_property
+    def physical(self) -> Physical:
+        """Which algorithm runs."""
+        return physical(self, self.machine)
+
+    @cached_property
+    def directed(self) -> Plan:
+        """The plan for rows in the order in which they are read: its own, or that for the opposite order."""
+        if self.backward is None:
+            return self
+        return Plan(self.bound, self.backward, tuple(pair.turned() for pair in self.pairs))
 
     @property
     def lookups(self) -> int:
@@ -49,7 +62,11 @@ class Plan:
 
     def pair_of(self, source: int, label: int) -> int:
         """Return the predicate pair that a transition must satisfy, -1 for none."""
-        return self.pair_index.get((self.machine.label[source], label), -1)
+        return self.pair_between(self.machine, source, label)
+
+    def pair_between(self, machine: Machine, source: int, label: int) -> int:
+        """Return the predicate pair for a transition of a machine over the labels of this plan, -1 for none."""
+        return self.pair_index.get((machine.label[source], label), -1)
 
     @cached_property
     def stored(self) -> frozenset[int]:

@@ -1,20 +1,14 @@
-"""Adjacent predicates, classified: what separates into f(previous) op g(new), and which algorithm that allows."""
+"""Adjacent predicates: what separates into f(previous) op g(new), and what does not."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Literal
 
 from sparkleene.language.ast import Comparison as Operator
-from sparkleene.language.ast import Semantics
 from sparkleene.language.bound import Adjacent, Call, Term
 from sparkleene.language.operators import FLIPPED, NEGATED
 from sparkleene.language.trees import conjuncts, fields, map_fields
-
-Algorithm = Literal[
-    "hash", "tree", "two trees", "hash of trees", "divide and conquer", "heap", "label", "scan"
-]
 
 
 @dataclass(frozen=True)
@@ -35,25 +29,6 @@ class Pair:
     comparisons: tuple[Comparison, ...]
     general: tuple[Term, ...]  # conditions that do not separate
 
-    def algorithm(self, semantics: Semantics) -> Algorithm:
-        """Name the algorithm that finds the earlier events of a new one."""
-        equal = sum(c.op == "=" for c in self.comparisons)
-        unequal = sum(c.op == "!=" for c in self.comparisons)
-        ordered = len(self.comparisons) - equal - unequal
-        if semantics == "contiguous":
-            return "label"
-        if self.general or ordered + unequal > 2:
-            return "scan"
-        if semantics == "skip-till-next-match":
-            return "heap" if ordered == 1 and not unequal and not equal else "scan"
-        if ordered + unequal == 2:
-            return "divide and conquer"
-        if unequal:
-            return "two trees"
-        if ordered == 1:
-            return "hash of trees" if equal else "tree"
-        return "hash"
-
     def turned(self) -> Pair:
         """Return the same for events that come in the opposite order."""
         comparisons = tuple(
@@ -65,18 +40,6 @@ class Pair:
 def swap_events(term: Term) -> Term:
     """Return a term with the two events exchanged."""
     return map_fields(term, lambda field: replace(field, side=0 if field.side else 1))
-
-
-COMPLEXITY: dict[Algorithm, str] = {
-    "hash": "O(n log n) to group, then O(1) an event",
-    "tree": "O(n log n)",
-    "two trees": "O(n log n)",
-    "hash of trees": "O(n log n)",
-    "divide and conquer": "O(n log^2 n)",
-    "heap": "O(n log n), each event leaves once",
-    "label": "O(n)",
-    "scan": "O(n^2), a compiled scan of the stored events",
-}
 
 
 def sides(term: Term) -> frozenset[int]:

@@ -17,13 +17,14 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from sparkleene.columns.schema import result_schema
-from sparkleene.engine.lower import Lowered, bare, needs_types
 from sparkleene.errors import DataError
 from sparkleene.language.bound import Field, Term
 from sparkleene.language.printer import quote
 from sparkleene.spark import sql, tasks
+from sparkleene.spark.jobs import Job
+from sparkleene.spark.lower import Lowered, needs_types
 from sparkleene.spark.request import Places, Request, col, lower_together, partitions, places, zone
-from sparkleene.spark.results import decided, finished, raised, schema_of
+from sparkleene.spark.results import finished, make_jobs, raised, schema_of
 from sparkleene.spark.strategy import Choice, choose_strategy
 from sparkleene.spark.types import empty, to_arrow
 from sparkleene.spark.values import joined
@@ -37,7 +38,7 @@ def run(request: Request, frame: DataFrame) -> DataFrame:
 def evaluated(requests: Sequence[Request], frame: DataFrame, schema: pa.Schema, strategy: str) -> DataFrame:
     """Return the results of plans in one job: one scan, and one shuffle by the keys that they have in common."""
     lows, rows = lowered_together(requests, frame)
-    (job,), whole = decided([(requests, lows)], schema)
+    (job,), whole = make_jobs([(requests, lows)], schema)
     ways = {"shuffle": _shuffled, "sort": _sorted, "combine": _combined}
     return finished(requests[0], job, ways[strategy](requests[0], job, rows), schema, whole)
 
@@ -140,7 +141,7 @@ def _superset(request: Request, frame: DataFrame) -> Column | None:
     plan = request.plan
     if plan.every_row:
         return None
-    bound = bare(plan.bound) if needs_types(plan) else plan.bound
+    bound = plan.bound.without_local() if needs_types(plan) else plan.bound
     here = zone(frame.sparkSession)
     return sql.superset(bound, frame.schema, request.options.type, request.place, here)
 
@@ -181,28 +182,27 @@ def project(
     return rows
 
 
-def _shuffled(request: Request, job: tasks.Work, rows: DataFrame) -> DataFrame:
+def _shuffled(request: Request, job: Job, rows: DataFrame) -> DataFrame:
     """Bring the rows of each sub-stream together and evaluate them."""
     hashed = [_hashed(rows, key) for key in job.keys]
     moved = rows.repartition(*hashed) if hashed else rows.repartition(1)
     return raised(request.mapped(moved, tasks.Evaluate(job), job.schema))
 
 
-def _sorted(request: Request, job: tasks.Work, rows: DataFrame) -> DataFrame:
+def _sorted(request: Request, job: Job, rows: DataFrame) -> DataFrame:
     """Let Spark sort the rows of each task, on disk if need be, and evaluate them as they come."""
     from sparkleene.spark.sorting import Sorted
 
     hashed = [_hashed(rows, key) for key in job.keys]
     moved = rows.repartition(*hashed) if hashed else rows.repartition(1)
-    options = job.each[0].options
+    options = job.runs[0].options
     order = [options.time, *([] if options.tiebreak is None else [options.tiebreak])]
     ordered = moved.sortWithinPartitions(*hashed, *map(col, order))
     return raised(request.mapped(ordered, Sorted(job), job.schema))
 
 
-def _combined(request: Request, job: tasks.Work, rows: DataFrame) -> DataFrame:
+def _combined(request: Request, job: Job, rows: DataFrame) -> DataFrame:
     """Turn stretches into matrices before the shuffle; where they overlap, go back to the rows."""
-    assert isinstance(job, tasks.Job)
     keys = job.keys
     count = partitions(rows.sparkSession) if keys else 1
     packed = request.mapped(rows, tasks.Pack(job, True, count), tasks.PACKS)

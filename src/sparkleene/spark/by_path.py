@@ -12,40 +12,39 @@ import pyarrow as pa
 from sparkleene.columns.fields import kind
 from sparkleene.columns.options import Options
 from sparkleene.columns.schema import result_schema
-from sparkleene.engine.lower import Lowered, lowered
-from sparkleene.errors import DataError, Place, SparkleeneError
-from sparkleene.plan.plan import Plan
+from sparkleene.engine.run import Run
+from sparkleene.errors import DataError, SparkleeneError
+from sparkleene.plan.part import Part
 from sparkleene.spark import tasks
-from sparkleene.spark.parquet.footers import ParquetFiles
-from sparkleene.spark.parquet.pieces import Piece, Selection, choose_pieces, read_piece
+from sparkleene.spark.jobs import task_cores
+from sparkleene.spark.lower import Lowered, lower_table
+from sparkleene.spark.parquet.footers import Files
+from sparkleene.spark.parquet.pieces import Piece, Source, choose, read
 from sparkleene.spark.request import Request, col, lower_together, partitions
-from sparkleene.spark.results import decided, finished, raised, schema_of
+from sparkleene.spark.results import finished, make_jobs, raised, schema_of
 from sparkleene.spark.strategy import Choice, choose_strategy, families, in_order
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
 
-def run(request: Request, files: ParquetFiles, spark: SparkSession) -> DataFrame:
+def run(request: Request, files: Files, spark: SparkSession) -> DataFrame:
     """Return the result of a query over files, as a DataFrame that is not evaluated yet."""
     return evaluated([request], files, spark, checked(request, files))
 
 
-def evaluated(
-    requests: Sequence[Request], files: ParquetFiles, spark: SparkSession, schema: pa.Schema
-) -> DataFrame:
+def evaluated(requests: Sequence[Request], files: Files, spark: SparkSession, schema: pa.Schema) -> DataFrame:
     """Return the results of plans that read files once: each family of them packs rows for itself."""
     source = chosen(requests, files, spark)
     groups = families(requests, [_choice(request, source).strategy for request in requests])
     lows = [lower_together(family, lambda term: True, [True] * len(family)) for _, family in groups]
-    jobs, whole = decided([(family, some) for (_, family), some in zip(groups, lows, strict=True)], schema)
+    jobs, whole = make_jobs([(family, some) for (_, family), some in zip(groups, lows, strict=True)], schema)
     count = partitions(spark)
     packings = []
     for number, ((strategy, family), some, job) in enumerate(zip(groups, lows, jobs, strict=True)):
         pack = tasks.Pack(job, strategy == "combine", count if job.keys else 1, number * count)
-        plans = tuple((request.plan, low) for request, low in zip(family, some, strict=True))
-        queries = [one for request in family for one in request.queries]
-        packings.append(Packing(pack, plans, tuple((one.plan, one.place) for one in queries)))
+        parts = tuple((request.part, low) for request, low in zip(family, some, strict=True))
+        packings.append(Packing(pack, parts))
     pieces = _shared(source.pieces, 4 * count)
     task = ReadAndPack(tuple(packings), requests[0].options, source.schema, pieces)
     number = max(1, len(pieces))
@@ -54,23 +53,23 @@ def evaluated(
     moved = packed.repartition(col(tasks.BUCKET)) if spread else packed.repartition(1)
     compose = tasks.ComposeEach(tuple(tasks.Compose(job, certain=True) for job in jobs), count)
     composed = raised(requests[0].mapped(moved, compose, jobs[0].schema))
-    together = tasks.Jobs(tuple(one for job in jobs for one in job.each))
+    together = replace(jobs[0], runs=tuple(run for job in jobs for run in job.runs))
     return finished(requests[0], together, composed, schema, whole)
 
 
-def planned(request: Request, files: ParquetFiles, spark: SparkSession) -> tuple[Lowered, Selection, Choice]:
+def planned(request: Request, files: Files, spark: SparkSession) -> tuple[Lowered, Source, Choice]:
     """Lower the query, find the row groups that it needs, and choose a strategy."""
     source = chosen([request], files, spark)
     (low,) = lower_together([request], lambda term: True, [True])
     return low, source, _choice(request, source)
 
 
-def chosen(requests: Sequence[Request], files: ParquetFiles, spark: SparkSession) -> Selection:
+def chosen(requests: Sequence[Request], files: Files, spark: SparkSession) -> Source:
     """Return the row groups that some query needs."""
     options, plans = requests[0].options, [request.plan for request in requests]
     text = [key.path[0] for plan in plans for key in plan.bound.keys if len(key.path) == 1]
     text += [] if options.type is None else [options.type]
-    return choose_pieces(
+    return choose(
         files,
         sorted({name for request in requests for name in request.needed}),
         options.time,
@@ -81,7 +80,7 @@ def chosen(requests: Sequence[Request], files: ParquetFiles, spark: SparkSession
     )
 
 
-def _choice(request: Request, source: Selection) -> Choice:
+def _choice(request: Request, source: Source) -> Choice:
     """Choose a strategy."""
     if request.strategy == "sort":
         message = "files read by path are not sorted by Spark"
@@ -91,12 +90,12 @@ def _choice(request: Request, source: Selection) -> Choice:
     return choose_strategy(*given, in_order(source.spans))
 
 
-def checked(request: Request, files: ParquetFiles) -> pa.Schema:
+def checked(request: Request, files: Files) -> pa.Schema:
     """Return the result's schema, or raise an error that shows a value of the column that does not fit."""
     return schema_of([request], lambda one: fits(one, files))
 
 
-def fits(request: Request, files: ParquetFiles) -> pa.Schema:
+def fits(request: Request, files: Files) -> pa.Schema:
     """Return the columns of a query's result, or raise."""
     request.look_up(files.schema.names)
     empty = pa.schema([files.schema.field(name) for name in request.needed]).empty_table()
@@ -104,9 +103,9 @@ def fits(request: Request, files: ParquetFiles) -> pa.Schema:
     try:
         return result_schema(request.plan, empty, *rest)
     except DataError:
-        source = choose_pieces(files, request.needed, request.options.time)
+        source = choose(files, request.needed, request.options.time)
         for piece in source.pieces[:1]:
-            result_schema(request.plan, read_piece(piece, source.schema).slice(0, 100), *rest)
+            result_schema(request.plan, read(piece, source.schema).slice(0, 100), *rest)
         raise
 
 
@@ -127,18 +126,16 @@ class Packing:
     """How plans that read one table get it, and what is packed of it."""
 
     pack: tasks.Pack
-    plans: tuple[tuple[Plan, Lowered], ...]
-    queries: tuple[tuple[Plan, Place], ...]  # one by one, with their texts
+    parts: tuple[tuple[Part, Lowered], ...]
 
     def packed(self, table: pa.Table, options: Options) -> pa.RecordBatch:
         """Make the columns of the lowered plans from a table, and pack them."""
-        job = self.pack.job.each[0]
         columns: dict[str, Any] = {}
-        with tasks.blamed(self.queries, table, options):
-            for plan, low in self.plans:
-                wanted = low if not columns else replace(low, columns=())
-                found = lowered(plan, wanted, table, options, tasks.cores(), job.place)
-                columns |= zip(found.column_names, found.columns, strict=True)
+        for part, low in self.parts:
+            wanted = low if not columns else replace(low, columns=())
+            with Run(part, options).blame(table):
+                found = lower_table(part, wanted, table, options, task_cores())
+            columns |= zip(found.column_names, found.columns, strict=True)
         return self.pack.packed(pa.table(columns))
 
 
@@ -157,7 +154,7 @@ class ReadAndPack:
             for batch in batches:
                 for number in batch.column(0).to_pylist():
                     for piece in self.pieces[number] if self.pieces else ():
-                        table = read_piece(piece, self.schema)
+                        table = read(piece, self.schema)
                         for packing in self.packings:
                             yield packing.packed(table, self.options)
         except SparkleeneError as error:

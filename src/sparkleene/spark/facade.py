@@ -6,10 +6,10 @@ import os
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
-from sparkleene.engine.lower import Lowered
-from sparkleene.engine.partial import adds_up
+from sparkleene.engine.results import adds_up
 from sparkleene.spark import batch, by_path, workload
-from sparkleene.spark.parquet.footers import read_footers
+from sparkleene.spark.lower import Lowered
+from sparkleene.spark.parquet.footers import discover
 from sparkleene.spark.request import Request, zone
 from sparkleene.spark.results import one_place
 from sparkleene.spark.session import session
@@ -76,7 +76,7 @@ def _stream(data: Any) -> tuple[list[str], dict[str, Ask]]:
 def _paths(data: Any) -> tuple[list[str], dict[str, Ask]]:
     """Open files by path."""
     spark = session()
-    files = read_footers(data, zone(spark))
+    files = discover(data, zone(spark))
 
     def explain(request: Request) -> list[tuple[str, str]]:
         low, source, choice = by_path.planned(request, files, spark)

@@ -18,10 +18,11 @@ from sparkleene.columns.fields import as_numpy
 from sparkleene.columns.ipc import to_bytes, to_table
 from sparkleene.errors import SparkleeneError
 from sparkleene.ongoing.seal import damaged, sealed
-from sparkleene.spark.tasks import Batches, Job, Jobs, by_bucket, chunks, cores, failed, sent
+from sparkleene.spark.jobs import Job, with_cores
+from sparkleene.spark.tasks import Batches, by_bucket, chunks, failed, sent
 
 if TYPE_CHECKING:  # Spark loads a processor on the driver too, which has no use for kernels
-    from sparkleene.engine.run import Evaluated
+    from sparkleene.engine.run import Run
     from sparkleene.ongoing.live import Bucket, Live
 
 STATES = "spark.sql.streaming.internal.stateStore.partitions"
@@ -47,31 +48,19 @@ RESULTS = "kept binary"
 
 @dataclass(frozen=True)
 class Stream:
-    """A job over a stream: the columns of its rows, where they go, and what its state is known by."""
+    """A run over a stream: the columns of its rows, where they go, and what its state is known by."""
 
-    job: Job
+    run: Run
     rows: pa.Schema
     keys: tuple[str, ...]
     identity: dict[str, Any]
-    update: bool
-
-    @property
-    def schema(self) -> pa.Schema:
-        """The columns that come out of the processor."""
-        return pa.schema([*self.job.schema, pa.field(LATE, pa.int64())])
-
-    @property
-    def streams(self) -> tuple[Stream, ...]:
-        """All streams that are evaluated together: a query is one by itself."""
-        return (self,)
 
     def live(self) -> Live:
         """Return what the engine makes of it."""
         from sparkleene.ongoing.live import Live
 
-        job = self.job
         identity = self.identity | {"number of buckets": str(self.buckets)}
-        return Live(job.plan, job.options, self.rows, identity, cores(), job.place)
+        return Live(with_cores(self.run), self.rows, identity)
 
     @property
     def buckets(self) -> int:
@@ -86,22 +75,19 @@ class Stream:
             )
         return 1 if not self.keys or found is None else int(found)
 
-    def written(self, evaluated: Evaluated, zeros: bool) -> pa.Table:
-        """Write evaluated windows as results, or as parts of them."""
-        return self.job.written(evaluated, zeros and self.update)
-
 
 @dataclass(frozen=True)
 class Streams:
-    """The parts of a workload, which are evaluated over the same rows."""
+    """The runs of a job, each over the same rows of a stream."""
 
-    job: Jobs
+    job: Job
     streams: tuple[Stream, ...]
+    update: bool
 
     @property
     def schema(self) -> pa.Schema:
-        """The columns that come out of the processor: each part has those of all."""
-        return self.streams[0].schema
+        """The columns that come out of the processor: each run has those of all."""
+        return pa.schema([*self.job.schema, pa.field(LATE, pa.int64())])
 
 
 def homes(streams: Sequence[Stream]) -> list[tuple[int, ...]]:
@@ -129,7 +115,7 @@ class Enter:
     Every bucket gets a parcel, if an empty one, so that all of them know the watermark from the first batch on.
     """
 
-    stream: Stream | Streams
+    stream: Streams
 
     def __call__(self, batches: Batches) -> Iterator[pa.RecordBatch]:
         """Pack a partition."""
@@ -169,7 +155,7 @@ class Enter:
 
 def wanted(live: Live, rows: pa.Table) -> np.ndarray[Any, Any]:
     """Tell which rows have a part in a query."""
-    plan, masks = live.plan, live.options.masks
+    plan, masks = live.plan, live.run.options.masks
     needed = np.ones(rows.num_rows, bool)
     if masks and not plan.every_row:
         needed &= np.asarray(as_numpy(rows.column(masks[-1]))) != 0
@@ -224,7 +210,7 @@ def parcels(found: dict[int, tuple[Any, ...]]) -> pa.RecordBatch:
 class Leave:
     """From what processors send, tables as bytes, to their rows."""
 
-    stream: Stream | Streams
+    stream: Streams
 
     def __call__(self, batches: Batches) -> Iterator[pa.RecordBatch]:
         """Unpack a partition."""
@@ -236,7 +222,7 @@ class Leave:
 class Processor:
     """Keeps the rows of buckets in Spark's state store and sends windows when the watermark has passed them."""
 
-    def __init__(self, stream: Stream | Streams) -> None:
+    def __init__(self, stream: Streams) -> None:
         """Take the jobs."""
         self.stream = stream
         self.home: int | None = None
@@ -251,7 +237,7 @@ class Processor:
         """The stream that each bucket is of."""
         return {home: part for part, some in enumerate(homes(self.stream.streams)) for home in some}
 
-    def bucket(self, home: int) -> tuple[Bucket, Stream]:
+    def bucket(self, home: int) -> Bucket:
         """Return the bucket whose turn it is, as it was kept; a partition has one of a stream."""
         from sparkleene.ongoing.live import Bucket
 
@@ -260,7 +246,7 @@ class Processor:
         first, self.home = self.home, home
         if home not in self.parts or (first is not None and self.place(home) != self.place(first)):
             raise damaged(f"bucket {home} is in the partition of bucket {first}")
-        return bucket, self.stream.streams[part]
+        return bucket
 
     def place(self, home: int) -> int:
         """Return the partition of a bucket."""
@@ -280,7 +266,7 @@ class Processor:
 
     def _taken(self, home: int, frames: Iterator[Any]) -> Iterator[Any]:
         new = self.kept.head() is None
-        bucket, stream = self.bucket(home)
+        bucket = self.bucket(home)
         late, there = 0, bucket.next
         for frame in frames:
             for count, first, last, kept, bits, error in zip(
@@ -292,12 +278,12 @@ class Processor:
                 if count:
                     late += bucket.add(kept, int(count), int(first), int(last), _counted(bits, int(count)))
         added = [segment for segment in bucket.segments if segment.number >= there]
-        if stream.update and added:
+        if self.stream.update and added:
             fresh = pa.concat_tables(
                 [bucket.read(segment) for segment in added], promote_options="permissive"
             )
             for evaluated in bucket.early(fresh):
-                yield from self._shaped(stream.written(evaluated, not bucket.live.plan.machine.monotone))
+                yield from self._shaped(self.stream.job.write_all(evaluated, zeros=True))
         if added or new:
             bucket.tidy()
             bucket.save()
@@ -309,10 +295,10 @@ class Processor:
     def passed(self, home: int, watermark: int) -> Iterator[Any]:
         """Let the watermark, in milliseconds, pass; the next timer is for its next step."""
         try:
-            bucket, stream = self.bucket(home)
+            bucket = self.bucket(home)
             for evaluated in bucket.advance(bucket.live.clock(watermark)):
-                if not stream.update:
-                    yield from self._shaped(stream.written(evaluated, False))
+                if not self.stream.update:
+                    yield from self._shaped(self.stream.job.write_all(evaluated))
             bucket.save()
         except SparkleeneError as error:
             yield _sent([failed(self.stream.schema, error.render())])

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pyarrow as pa
 from pyspark.sql import Column, DataFrame, SparkSession
@@ -13,16 +13,14 @@ from pyspark.sql import functions as F
 from sparkleene.columns.expressions import drop_sides
 from sparkleene.columns.fields import missing_column
 from sparkleene.columns.options import Options
-from sparkleene.engine.lower import Lowered, lower
 from sparkleene.errors import Place, Span
 from sparkleene.language.bound import Path, Term
 from sparkleene.language.printer import quote
 from sparkleene.language.trees import walk_term
+from sparkleene.plan.part import Part
 from sparkleene.plan.plan import Plan
+from sparkleene.spark.lower import Lowered, Lowering, lower
 from sparkleene.spark.types import returned, schema_to_spark
-
-if TYPE_CHECKING:
-    from sparkleene.workload.merge import Part
 
 OWN = "sparkleene "
 """What the names of columns begin with that are no user's."""
@@ -30,24 +28,30 @@ OWN = "sparkleene "
 
 @dataclass(frozen=True)
 class Request:
-    """A planned query, the columns that it needs, and how it was asked.
+    """A part of what is asked of Spark, the columns that it needs, and how it was asked."""
 
-    A part of a workload is asked for as one query is, by its one plan and the text of its first query.
-    """
-
-    plan: Plan
+    part: Part
     options: Options
     needed: tuple[str, ...]
-    place: Place
     strategy: str | None = None
     output_mode: str | None = None  # of a stream
     canonical: str = ""  # the text, however it was written
     name: str | None = None
     wrap: Callable[[Any], Any] = lambda task: task  # what benchmarks put around tasks to time them
-    part: Part | None = None  # of a workload
-    alone: tuple[Request, ...] = ()  # the part's queries by themselves, whose places have their names
+    alone: tuple[Request, ...] = ()  # the queries of a part of a workload, one by one
     number: int = 0  # the place of a query in its workload
     shares: bool = True  # whether parts of the workload may be evaluated in one job
+    named: bool = False  # whether rows tell which query they are of: those of a workload do
+
+    @property
+    def plan(self) -> Plan:
+        """The plan that is evaluated."""
+        return self.part.plan
+
+    @property
+    def place(self) -> Place:
+        """The query text that errors point into."""
+        return self.part.place
 
     @property
     def queries(self) -> tuple[Request, ...]:
@@ -109,13 +113,12 @@ def places(requests: Sequence[Request]) -> Places:
 def lower_together(
     requests: Sequence[Request], ready: Callable[[Term], bool], masks: Sequence[bool]
 ) -> list[Lowered]:
-    """Lower plans onto one table; `masks` tells of each whether its labels can be found beforehand."""
+    """Lower parts onto one table; `masks` tells of each whether its labels can be found beforehand."""
     found: dict[str, Term] = {}
-    lows = []
-    for number, (request, labelled) in enumerate(zip(requests, masks, strict=True)):
-        given = (request.options, ready, labelled, found, number)
-        alone = tuple(lower(one.plan, *given).plan for one in request.alone)
-        lows.append(replace(lower(request.plan, *given), alone=alone))
+    lows = [
+        lower(request.part, request.options, Lowering(ready, labelled, found, number))
+        for number, (request, labelled) in enumerate(zip(requests, masks, strict=True))
+    ]
     return [replace(low, columns=tuple(found.items())) for low in lows]
 
 

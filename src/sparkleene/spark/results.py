@@ -3,65 +3,80 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import replace
+from typing import Any
 
 import pyarrow as pa
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
-from sparkleene.engine.lower import Lowered
-from sparkleene.engine.partial import SUMS, adds_up
+from sparkleene.engine.results import SUMS, adds_up
+from sparkleene.engine.run import Run
+from sparkleene.plan.part import Part
 from sparkleene.plan.plan import Plan
+from sparkleene.plan.text import term_to_text
 from sparkleene.spark import tasks
+from sparkleene.spark.jobs import Job
+from sparkleene.spark.lower import Lowered, Lowering, lower
 from sparkleene.spark.request import Request, col
-from sparkleene.workload.run import united
+from sparkleene.workload.merge import find_joints
+from sparkleene.workload.run import JointRun, unite_schemas
 
 
 def schema_of(requests: Sequence[Request], check: Callable[[Request], pa.Schema]) -> pa.Schema:
     """Return the columns of a result in the types that Spark holds; `check` gives those of one query."""
-    if requests[0].part is None:
+    if not requests[0].named:
         return requests[0].to_spark(check(requests[0]))
     queries = sorted((one for request in requests for one in request.queries), key=lambda one: one.number)
-    found = {one.place.filename: check(one) for one in queries}
-    types = {field.name: field for one in queries for field in one.to_spark(found[one.place.filename])}
-    return pa.schema([types.get(field.name, field) for field in united(found)])
-
-
-def job_of(request: Request, low: Lowered, schema: pa.Schema, parts: bool | None = None) -> tasks.Job:
-    """Return what tasks need to know; `parts` tells whether they send parts of results, None to decide it here."""
-    if parts is None:
-        parts = not one_place(low) and not _spark_adds_up([low])
-    return _job(request, low, sent([low], schema, parts), parts)
-
-
-def jobs_of(
-    requests: Sequence[Request], lows: Sequence[Lowered], columns: pa.Schema, parts: bool
-) -> tasks.Work:
-    """Return what tasks need to know of plans over one table."""
-    jobs = [_job(request, low, columns, parts) for request, low in zip(requests, lows, strict=True)]
-    return jobs[0] if len(jobs) == 1 else tasks.Jobs(tuple(jobs), _common(lows))
+    found = {one.part.names[0]: check(one) for one in queries}
+    types = {field.name: field for one in queries for field in one.to_spark(found[one.part.names[0]])}
+    return pa.schema([types.get(field.name, field) for field in unite_schemas(found)])
 
 
 Family = tuple[Sequence[Request], Sequence[Lowered]]
-"""Plans over one table."""
+"""Parts over one table."""
 
 
-def decided(families: Sequence[Family], schema: pa.Schema) -> tuple[list[tasks.Work], bool]:
+def make_jobs(families: Sequence[Family], schema: pa.Schema) -> tuple[list[Job], bool]:
     """Return the jobs of families, and whether all groups come whole to one task.
 
     Where some do not, parts of all results are added up, so that nothing is evaluated twice.
     """
     lows = [low for _, some in families for low in some]
     whole = all(one_place(low, _common(some)) for _, some in families for low in some)
-    parts = not whole and not _spark_adds_up(lows)
-    columns = sent(lows, schema, parts)
-    return [jobs_of(*family, columns, parts) for family in families], whole
+    partial = not whole and not _spark_adds_up(lows)
+    columns = sent(lows, schema, partial)
+    return [make_job(*family, columns, partial) for family in families], whole
 
 
-def _job(request: Request, low: Lowered, columns: pa.Schema, parts: bool) -> tasks.Job:
-    part = None if request.part is None else replace(request.part, plan=low.plan, alone=low.alone)
-    places = tuple(one.place for one in request.alone)
-    return tasks.Job(low.plan, low.options, columns, parts, request.place, part, places)
+def make_job(requests: Sequence[Request], lows: Sequence[Lowered], columns: pa.Schema, partial: bool) -> Job:
+    """Return what tasks need to know of parts over one table."""
+    runs = tuple(Run(low.part, low.options) for low in lows)
+    joints = _joints(requests, lows) if len(runs) > 1 and requests[0].shares else ()
+    return Job(runs, columns, partial, requests[0].named, _common(lows), joints)
+
+
+def _joints(requests: Sequence[Request], lows: Sequence[Lowered]) -> tuple[JointRun, ...]:
+    """Return the parts that may share panes: those with the same labels, which are then read from one column."""
+    found = []
+    places = {request.part.names: i for i, request in enumerate(requests)}
+    for joint in find_joints([request.part for request in requests]):
+        members = [places[part.names] for part in joint.members]
+        same = all(_labels(joint.part) == _labels(requests[i].part) for i in members)
+        if not same or not all(lows[i].options.masks for i in members):
+            continue
+        known = {term_to_text(term) for _, term in lows[0].columns}
+        how = Lowering(lambda term: term_to_text(term) in known, True, dict(lows[0].columns))  # noqa: B023
+        low = lower(joint.part, requests[members[0]].options, how)
+        if low.columns == lows[0].columns:
+            run = Run(low.part, lows[members[0]].options)
+            found.append(JointRun(run, tuple(lows[i].part for i in members)))
+    return tuple(found)
+
+
+def _labels(part: Part) -> tuple[Any, ...]:
+    """Return what decides which rows have which labels."""
+    bound = part.plan.bound
+    return tuple(label.type for label in bound.labels), bound.local, bound.types
 
 
 def sent(lows: Sequence[Lowered], schema: pa.Schema, parts: bool) -> pa.Schema:
@@ -94,7 +109,7 @@ def _spark_adds_up(lows: Sequence[Lowered]) -> bool:
 
 
 def _plans(low: Lowered) -> tuple[Plan, ...]:
-    return low.alone or (low.plan,)
+    return tuple(member.plan for member in low.part.members)
 
 
 def _uses(lows: Sequence[Lowered]) -> dict[str, set[str]]:
@@ -115,9 +130,7 @@ def raised(results: DataFrame) -> DataFrame:
     return results.where(F.when(error.isNull(), F.lit(True)).otherwise(F.raise_error(error).cast("boolean")))
 
 
-def finished(
-    request: Request, job: tasks.Work, results: DataFrame, schema: pa.Schema, whole: bool
-) -> DataFrame:
+def finished(request: Request, job: Job, results: DataFrame, schema: pa.Schema, whole: bool) -> DataFrame:
     """Combine the parts of each group and window, unless they come whole.
 
     Counts, minima and maxima are combined by Spark itself. Sums beyond the range of doubles and integers of any
@@ -126,7 +139,7 @@ def finished(
     columns = [col(name) for name in schema.names]
     if whole:
         return results.select(columns)
-    outputs = {output.name: output for plan in job.plans for output in plan.bound.outputs}
+    outputs = {output.name: output for member in job.members for output in member.plan.bound.outputs}
     names = [col(name) for name in schema.names if name not in outputs]
     if job.partial:
         moved = results.repartition(*names) if names else results.repartition(1)

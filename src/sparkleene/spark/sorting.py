@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import pyarrow as pa
 
-from sparkleene.spark.tasks import Batches, Work, cores, guarded
+from sparkleene.spark.jobs import Job, with_cores
+from sparkleene.spark.tasks import Batches, guarded
 
 ROWS = 1 << 22  # rows that are evaluated together; see `ongoing.carry` for what they cost
 
@@ -16,7 +17,7 @@ ROWS = 1 << 22  # rows that are evaluated together; see `ongoing.carry` for what
 class Sorted:
     """From rows sorted by the keys they were shuffled by, then by time, to results."""
 
-    job: Work
+    job: Job
     rows: int = ROWS
 
     def __call__(self, batches: Batches) -> Iterator[pa.RecordBatch]:
@@ -27,25 +28,14 @@ class Sorted:
         """Yield results as soon as their rows have come."""
         from sparkleene.ongoing.carry import Carry
 
-        carries = [
-            (
-                job,
-                Carry(
-                    job.plan,
-                    job.options,
-                    cores(),
-                    job.place,
-                    max(1, self.rows // len(self.job.each)),
-                ),
-            )
-            for job in self.job.each
-        ]
+        job, chunk = self.job, max(1, self.rows // len(self.job.runs))
+        carries = [(replace(job, runs=(run,)), Carry(with_cores(run), chunk)) for run in job.runs]
         for batch in batches:
             table = pa.Table.from_batches([batch])
-            for job, carry in carries:
-                with job.blamed(table):
-                    for evaluated in carry.feed(job.own(table)):
-                        yield job.written(evaluated)
-        for job, carry in carries:
+            for one, carry in carries:
+                with carry.run.blame(table):
+                    for evaluated in carry.feed(one.select(table)):
+                        yield job.write_all(evaluated)
+        for _, carry in carries:
             for evaluated in carry.end():
-                yield job.written(evaluated)
+                yield job.write_all(evaluated)

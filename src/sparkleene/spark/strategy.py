@@ -12,7 +12,7 @@ import pyarrow as pa
 from sparkleene.columns.options import Options
 from sparkleene.errors import Place, suggest
 from sparkleene.language.bound import Path
-from sparkleene.ongoing.compose import combines
+from sparkleene.ongoing.compose import why_not_combined
 from sparkleene.plan.plan import Plan
 
 if TYPE_CHECKING:
@@ -54,7 +54,7 @@ def choose_strategy(
     if asked is not None and asked not in known:
         help = suggest(asked, known) or f"choose one of {', '.join(known)}"
         raise place.mistake("bad-option", f"strategy is '{asked}'", help=help)
-    against = combines(plan, schema, options)
+    against = why_not_combined(plan, schema, options)
     if against is None and ordered is False:
         against = "the files' row groups overlap in time, or do not say what times they hold"
     if asked == "combine" and against is not None:

@@ -11,20 +11,20 @@ import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
-from sparkleene.engine.lower import Lowered, lower
-from sparkleene.engine.run import clocked
+from sparkleene.engine.run import Run
 from sparkleene.errors import NOWHERE
 from sparkleene.language.bound import Term
 from sparkleene.language.printer import quote
 from sparkleene.ongoing.live import WORKLOAD
+from sparkleene.plan.part import Part
 from sparkleene.plan.text import term_to_text
 from sparkleene.spark import batch
 from sparkleene.spark.carrier import carried
+from sparkleene.spark.lower import Lowered, Lowering, lower
 from sparkleene.spark.processor import LATE, PARCELS, RESULTS, Enter, Leave, Processor, Stream, Streams
 from sparkleene.spark.request import Request, col, partitions
-from sparkleene.spark.results import finished, jobs_of, raised, schema_of, sent
+from sparkleene.spark.results import finished, make_job, raised, schema_of, sent
 from sparkleene.spark.session import PROVIDER, ROCKSDB
-from sparkleene.spark.tasks import Job
 from sparkleene.spark.types import empty
 
 METRICS = "sparkleene"
@@ -49,22 +49,21 @@ def windows(requests: Sequence[Request], frame: DataFrame) -> DataFrame:
     )
     left = raised(request.mapped(kept, Leave(stream), stream.schema))
     late = F.coalesce(F.sum(col(LATE)), F.lit(0)).alias("late_rows")
-    named = METRICS if request.name is None or request.part is not None else f"{METRICS} {request.name}"
+    named = METRICS if request.name is None or request.named else f"{METRICS} {request.name}"
     there = left.observe(named, late).where(col(LATE).isNull())
     results = there.select([col(name) for name in stream.job.schema.names])
     # All parts of a window come in one batch, so adding them up needs no state.
     return finished(request, stream.job, results, schema, not stream.job.partial)
 
 
-def planned(requests: Sequence[Request], frame: DataFrame) -> tuple[Stream | Streams, DataFrame, pa.Schema]:
+def planned(requests: Sequence[Request], frame: DataFrame) -> tuple[Streams, DataFrame, pa.Schema]:
     """Lower plans onto the rows of a stream, and decide how they are spread."""
 
     def taken(query: Request) -> pa.Schema:
         columns = batch.fits(query, frame)
         _check_stream(query, frame)
-        _check_bounded(
-            query, frame, [] if requests[0].part is None else [f"the query is '{query.place.filename}'"]
-        )
+        notes = [f"the query is '{query.part.names[0]}'"] if query.named else []
+        _check_bounded(query, frame, notes)
         return columns
 
     schema = schema_of(requests, taken)
@@ -75,14 +74,14 @@ def planned(requests: Sequence[Request], frame: DataFrame) -> tuple[Stream | Str
 
 def stream_of(
     requests: Sequence[Request], lows: Sequence[Lowered], rows: pa.Schema, schema: pa.Schema
-) -> Stream | Streams:
+) -> Streams:
     """Return plans over rows of a schema as workers see them, for results of another."""
     mode = requests[0].output_mode or "append"
     together = [_together(low, mode == "update") for low in lows]
     parts = not all(set(keys) <= set(low.plan.bound.group) for low, keys in zip(lows, together, strict=True))
-    job = jobs_of(requests, lows, sent(lows, schema, parts), parts)
+    job = make_job(requests, lows, sent(lows, schema, parts), parts)
     found = []
-    for request, low, each, keys in zip(requests, lows, job.each, together, strict=True):
+    for request, low, run, keys in zip(requests, lows, job.runs, together, strict=True):
         own = pa.schema([rows.field(name) for name in _own(request, low)])
         identity = _identity(requests, request) | {
             "options": str(request.options),
@@ -90,8 +89,8 @@ def stream_of(
             "output mode": mode,
         }
         names = tuple(low.plan.bound.keys[k].path[0] for k in keys)
-        found.append(Stream(each, own, names, identity, mode == "update"))
-    return found[0] if isinstance(job, Job) else Streams(job, tuple(found))
+        found.append(Stream(run, own, names, identity))
+    return Streams(job, tuple(found), mode == "update")
 
 
 def _together(low: Lowered, update: bool) -> tuple[int, ...]:
@@ -109,17 +108,18 @@ def _own(request: Request, low: Lowered) -> list[str]:
     def ready(term: Term) -> bool:
         return (term_to_text(term), term) in names
 
-    own = lower(request.plan, request.options, ready, bool(low.options.masks))
+    whole = Part.single("", request.plan, request.place)
+    own = lower(whole, request.options, Lowering(ready, bool(low.options.masks), {}))
     return [*(names[term_to_text(term), term] for _, term in own.columns), *low.options.masks]
 
 
 def _identity(requests: Sequence[Request], request: Request) -> dict[str, Any]:
     """Return the queries that a state is of: its own, or the names and checksums of a workload's."""
-    if request.part is None:
+    if not request.named:
         return {"query": _text(request)}
     queries = [query for each in requests for query in each.queries]
-    sums = {query.place.filename: sha256(_text(query).encode()).hexdigest()[:16] for query in queries}
-    sharing = "; ".join(", ".join(query.place.filename for query in each.queries) for each in requests)
+    sums = {query.part.names[0]: sha256(_text(query).encode()).hexdigest()[:16] for query in queries}
+    sharing = "; ".join(", ".join(each.part.names) for each in requests)
     return {WORKLOAD: sums, "sharing": sharing}
 
 
@@ -133,10 +133,10 @@ def explained(request: Request, frame: DataFrame) -> Iterator[tuple[str, str]]:
     """Tell how a stream is evaluated."""
     stream, _, _ = planned([request], frame)
     yield "stream", "each window once, when the watermark has passed its end"
-    yield from described(stream.streams[0], partitions(frame.sparkSession))
+    yield from described(stream, stream.streams[0], partitions(frame.sparkSession))
 
 
-def described(stream: Stream, buckets: int) -> Iterator[tuple[str, str]]:
+def described(whole: Streams, stream: Stream, buckets: int) -> Iterator[tuple[str, str]]:
     """Tell how a plan is evaluated."""
     yield (
         "spread",
@@ -152,7 +152,7 @@ def described(stream: Stream, buckets: int) -> Iterator[tuple[str, str]]:
         yield "state", "the rows of open windows"
     yield (
         "groups",
-        "the parts of each are added up by tasks" if stream.job.partial else "each is whole in one bucket",
+        "the parts of each are added up by tasks" if whole.job.partial else "each is whole in one bucket",
     )
 
 
@@ -216,6 +216,6 @@ def _check_bounded(request: Request, frame: DataFrame, notes: Sequence[str]) -> 
                 f"{why} in the whole stream", "let the key bind an event that every trend has, or all events"
             )
     rows = empty(frame.schema, request.needed)
-    time, _, _ = clocked(request.plan, rows, request.options, request.place)
+    time = Run(request.part, request.options).clock(rows).time
     if time.values.dtype != np.int64:
         raise refuse("the windows of a stream begin and end at whole microseconds", "round them", window.span)

@@ -29,7 +29,8 @@ from sparkleene.language.printer import quote
 from sparkleene.options import QueryOptions, ReadingKeywords
 from sparkleene.plan.plan import Plan
 from sparkleene.prepared import PreparedQuery
-from sparkleene.spark.tasks import cores, sent
+from sparkleene.spark.jobs import task_cores
+from sparkleene.spark.tasks import sent
 from sparkleene.spark.types import empty, returned, schema_to_spark
 
 if TYPE_CHECKING:
@@ -96,7 +97,7 @@ def handler(compiled: Callable[..., Any], buckets: int) -> type:
                 return ()
             given = self._analysis
             table = pa.Table.from_batches(self._batches).rename_columns(list(given.columns))
-            found = compiled(given.text, **given.options).run(table, threads=cores())
+            found = compiled(given.text, **given.options).run(table, threads=task_cores())
             return sent(found, given.result)
 
     return Trends

@@ -1,6 +1,6 @@
 """What runs in Spark's Python workers: functions over Arrow batches that call the engine.
 
-Each is a small object that Spark pickles; the plan it holds is lowered, see `engine.lower`. A mistake in the data
+Each is a small object that Spark pickles; the plan it holds is lowered, see lower.py. A mistake in the data
 does not fail the worker: it becomes a row with the text of the error, which Spark raises, without a stack trace of
 two languages around it.
 """
@@ -19,9 +19,7 @@ from sparkleene.columns.fields import decode
 from sparkleene.columns.keys import buckets
 from sparkleene.errors import SparkleeneError
 from sparkleene.plan.plan import Plan
-from sparkleene.spark.jobs import Job, Jobs, Work, blamed, cores, fitted
-
-__all__ = ["Job", "Jobs", "Work", "blamed", "cores", "fitted"]
+from sparkleene.spark.jobs import Job, fit_columns
 
 Batches = Iterable[pa.RecordBatch]
 Tables = tuple[list[pa.Table], list[pa.Table]]  # of rows, and of stretches
@@ -37,27 +35,29 @@ OUT = 1 << 16  # rows of a batch of results
 class Evaluate:
     """From rows, all those of some sub-streams, to results."""
 
-    job: Work
+    job: Job
 
     def __call__(self, batches: Batches) -> Iterator[pa.RecordBatch]:
         """Evaluate a partition."""
         rows = list(batches)
         if rows:
-            yield from guarded(self.job.schema, lambda: iter([self.job.results(pa.Table.from_batches(rows))]))
+            yield from guarded(
+                self.job.schema, lambda: iter([self.job.evaluate(pa.Table.from_batches(rows))])
+            )
 
 
 @dataclass(frozen=True)
 class Total:
     """From parts of results, all those of some groups and windows, to results."""
 
-    job: Work
+    job: Job
     schema: pa.Schema
 
     def __call__(self, batches: Batches) -> Iterator[pa.RecordBatch]:
         """Add up a partition."""
         rows = list(batches)
         if rows:
-            yield from sent(self.job.total(pa.Table.from_batches(rows).drop_columns([ERROR])), self.schema)
+            yield from sent(self.job.add_up(pa.Table.from_batches(rows).drop_columns([ERROR])), self.schema)
 
 
 # ---- packed tables
@@ -67,7 +67,7 @@ class Total:
 class Pack:
     """From rows to packed tables of rows and matrices, one of each for a bucket of keys and a chunk of rows."""
 
-    job: Work
+    job: Job
     combine: bool
     buckets: int
     first: int = 0  # the number of the first bucket
@@ -84,14 +84,14 @@ class Pack:
         """Pack a chunk of rows."""
         job = self.job
         if self.combine:
-            from sparkleene.ongoing.compose import stretches
+            from sparkleene.ongoing.stretches import stretches
 
-            assert isinstance(job, Job)
-            with job.blamed(table):
-                units, rows = stretches(job.plan, table, job.options, cores(), job.place)
-            parts = [(job.own(rows), job.keys), (units, unit_keys(job.plan))]
+            run = job.run
+            with run.blame(table):
+                units, rows = stretches(run, table)
+            parts = [(job.select(rows), job.keys), (units, unit_keys(run.plan))]
         else:
-            parts = [(job.own(table), job.keys)]
+            parts = [(job.select(table), job.keys)]
         found: dict[int, list[Any]] = {}
         for place, (part, names) in enumerate(parts):
             for bucket, some in by_bucket(part, names, self.buckets):
@@ -111,7 +111,7 @@ class Compose:
     with them all of their bucket.
     """
 
-    job: Work
+    job: Job
     certain: bool = False  # the files' statistics say that nothing overlaps
 
     def __call__(self, batches: Batches) -> Iterator[pa.RecordBatch]:
@@ -124,7 +124,7 @@ class Compose:
             return
         if not any(table.num_rows for _, units in found.values() for table in units):
             rows = [table for tables, _ in found.values() for table in tables]
-            yield self.job.results(joined(rows))
+            yield self.job.evaluate(joined(rows))
             return
         together = self.composed(list(found.values()))
         if together is not None:
@@ -136,15 +136,14 @@ class Compose:
                 "or MIN or MAX meets integers beyond 2^53"
             )
             help = "pass strategy='shuffle', which relies on neither"
-            job = self.job.each[0]
-            raise job.place.error("wrong-statistics", message, help=help)
+            raise self.job.runs[0].place.error("wrong-statistics", message, help=help)
         for parts in found.values():
             one = self.composed([parts])
             yield one if one is not None else self.again(*parts)
 
     def again(self, rows: list[pa.Table], units: list[pa.Table]) -> pa.Table:
         """Return the keys of all sub-streams of a bucket, marked."""
-        (plan,) = (job.plan for job in self.job.each)
+        plan = self.job.run.plan
         names = {key_name(k): key.path[0] for k, key in enumerate(plan.bound.keys)}
         found = [table.select(unit_keys(plan)).rename_columns(list(names)) for table in units]
         found += [table.select(list(names.values())).rename_columns(list(names)) for table in rows]
@@ -159,11 +158,11 @@ class Compose:
         """Return the results of some buckets, None where stretches overlap."""
         from sparkleene.ongoing.compose import compose
 
-        (job,) = self.job.each
+        run = self.job.run
         rows, units = (joined([table for part in parts for table in part[place]]) for place in (0, 1))
-        with job.blamed(rows):
-            evaluated = compose(job.plan, units, rows, job.options, cores(), job.place)
-        return None if evaluated is None else job.written((*evaluated, None))
+        with run.blame(rows):
+            evaluated = compose(run, units, rows)
+        return None if evaluated is None else self.job.write_all(evaluated)
 
 
 @dataclass(frozen=True)
@@ -295,7 +294,7 @@ def guarded(schema: pa.Schema, work: Callable[[], Iterator[pa.Table]]) -> Iterat
 
 def sent(table: pa.Table, schema: pa.Schema) -> list[pa.RecordBatch]:
     """Return a table as batches of a schema."""
-    found: list[pa.RecordBatch] = fitted(table, schema).to_batches(OUT)
+    found: list[pa.RecordBatch] = fit_columns(table, schema).to_batches(OUT)
     return found
 
 

@@ -22,14 +22,14 @@ import pyarrow.fs as pa_fs
 
 from sparkleene.columns import tables
 from sparkleene.columns.fields import decode, describe_type, missing_column, value_type
-from sparkleene.columns.file_formats import CSV, JSON
+from sparkleene.columns.files import CSV, JSON
 from sparkleene.columns.ipc import to_bytes, to_table
 from sparkleene.columns.paths import PLACE, File, filesystem
 from sparkleene.columns.times import Numbers, Time, time_column
 from sparkleene.errors import first_line
 from sparkleene.generators import find
-from sparkleene.spark.parquet.footers import find_files, read_footers
-from sparkleene.spark.parquet.pieces import Piece, choose_pieces, read_piece
+from sparkleene.spark.parquet.footers import discover, find_files
+from sparkleene.spark.parquet.pieces import Piece, choose, read
 
 BATCH = 1 << 16
 """Rows of the Arrow batches that Spark gets."""
@@ -202,7 +202,7 @@ class Line:
     def _table(self, part: Part, *columns: str) -> pa.Table:
         """Return columns of a part, all without names."""
         schema = pa.schema([self.schema.field(name) for name in columns or self.schema.names])
-        return read_piece(part, schema) if isinstance(part, Piece) else part.select(schema.names)
+        return read(part, schema) if isinstance(part, Piece) else part.select(schema.names)
 
     def _time(self, part: Part) -> Time:
         """Return the times of a part's rows, which are integers."""
@@ -274,10 +274,8 @@ def _parts(request: Request) -> tuple[pa.Schema, Sequence[Part]]:
     if all(file.path.lower().endswith((*CSV, *JSON)) for file in files):
         table = pa.concat_tables([_text(file) for file in files], promote_options="permissive")
         return table.schema, [table] if table.num_rows else []
-    known = read_footers(path)
-    source = choose_pieces(
-        known, known.schema.names, request.time, parallelism=sys.maxsize
-    )  # a row group each
+    known = discover(path)
+    source = choose(known, known.schema.names, request.time, parallelism=sys.maxsize)  # a row group each
     return pa.schema([field.with_type(value_type(field.type)) for field in source.schema]), source.pieces
 
 
@@ -304,9 +302,7 @@ def _text(file: File) -> pa.Table:
 
 def play(stretch: Stretch, target: pa.Schema) -> Iterator[pa.RecordBatch]:
     """Yield the rows of a stretch in the order of play, as Spark wants them."""
-    recall = lru_cache(maxsize=2)(
-        lambda piece: read_piece(piece, stretch.schema)
-    )  # short files may be repeated
+    recall = lru_cache(maxsize=2)(lambda piece: read(piece, stretch.schema))  # short files may be repeated
     found, times = [], []
     for part in stretch.slices:
         data = part.data

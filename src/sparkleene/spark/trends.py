@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import pyarrow as pa
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
-from sparkleene.columns.options import Options
-from sparkleene.errors import Place
-from sparkleene.plan.plan import Plan
+from sparkleene.engine.run import Run
 from sparkleene.spark import batch, sql, tasks
+from sparkleene.spark.jobs import with_cores
 from sparkleene.spark.request import Request, col
 from sparkleene.spark.results import raised
 from sparkleene.spark.types import empty, returned
@@ -23,15 +22,15 @@ EVENTS = ("events", "events_2")
 def trends(request: Request, frame: DataFrame, limit: int | None) -> DataFrame:
     """Return the first trends of a query over a DataFrame, all for None, as one that is not evaluated yet."""
     batch.checked(request, frame)
-    plan, options = request.plan, request.options
-    task = Find(plan, options, pa.schema([]), limit, request.place)
+    plan = request.plan
+    task = Find(Run(request.part, request.options), pa.schema([]), limit)
     found = task.found(empty(frame.schema, request.needed)).schema
     schema = pa.schema([(field.name, returned(field.name, field.type, request.place)) for field in found])
     rows = batch.relevant(request, frame).select([sql.column((name,)) for name in request.needed])
     keys = [sql.column(plan.bound.keys[k].path) for k in plan.together]
     moved = rows.repartition(*keys) if keys else rows.repartition(1)
     wider = schema.append(pa.field(tasks.ERROR, pa.string()))
-    task = Find(plan, options, wider, limit, request.place)
+    task = replace(task, schema=wider)
     results = raised(request.mapped(moved, task, wider)).drop(tasks.ERROR)
     order = [col(name) for name in schema.names if name not in EVENTS and name != "window_end"]
     time = next(field.name for field in schema.field("events").type.value_type if field.name != "label")
@@ -46,11 +45,9 @@ def trends(request: Request, frame: DataFrame, limit: int | None) -> DataFrame:
 class Find:
     """From rows, all those of some sub-streams, to their first trends."""
 
-    plan: Plan
-    options: Options
+    run: Run
     schema: pa.Schema
     limit: int | None
-    place: Place
 
     def __call__(self, batches: tasks.Batches) -> Iterator[pa.RecordBatch]:
         """Find the first trends of a partition."""
@@ -61,9 +58,9 @@ class Find:
 
     def found(self, table: pa.Table) -> pa.Table:
         """Find the first trends of a table; the number of a row, which means nothing here, is left out."""
-        from sparkleene.engine.trends import trends
+        from sparkleene.engine.trends import find_trends
 
-        result = trends(self.plan, table, self.options, self.limit, self.place)
+        result = find_trends(with_cores(self.run), table, self.limit)
         for name in EVENTS:
             if name in result.column_names:
                 at = result.column_names.index(name)

@@ -14,7 +14,7 @@ from sparkleene.spark.strategy import MEANING, families
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
-    from sparkleene.spark.parquet.footers import ParquetFiles
+    from sparkleene.spark.parquet.footers import Files
 
 
 def run(requests: Sequence[Request], frame: DataFrame) -> DataFrame:
@@ -25,7 +25,7 @@ def run(requests: Sequence[Request], frame: DataFrame) -> DataFrame:
     return reduce(lambda one, other: one.union(other), results)
 
 
-def run_files(requests: Sequence[Request], files: ParquetFiles, spark: SparkSession) -> DataFrame:
+def run_files(requests: Sequence[Request], files: Files, spark: SparkSession) -> DataFrame:
     """Return the results of a workload's parts over files, as a DataFrame that is not evaluated yet."""
     schema = schema_of(requests, lambda one: by_path.fits(one, files))
     if requests[0].shares:
@@ -51,7 +51,7 @@ def files_explained(requests: Sequence[Request]) -> Iterator[tuple[str, str]]:
 
 def _described(family: Sequence[Request]) -> Iterator[tuple[str, str]]:
     common = set.intersection(*(set(request.keys) for request in family))
-    names = [query.place.filename for request in family for query in request.queries]
+    names = [name for request in family for name in request.part.names]
     yield "queries", ", ".join(names)
     yield (
         "spread",

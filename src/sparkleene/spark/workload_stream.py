@@ -27,5 +27,5 @@ def explained(requests: Sequence[Request], frame: DataFrame) -> Iterator[tuple[s
     yield "stream", "each window once, when the watermark has passed its end"
     yield "reads", f"{count(len(rows.columns), 'column')}, once for {count(len(requests), 'part')}"
     for request, each in zip(requests, stream.streams, strict=True):
-        yield "part", ", ".join(query.place.filename for query in request.queries)
-        yield from streaming.described(each, partitions(frame.sparkSession))
+        yield "part", ", ".join(request.part.names)
+        yield from streaming.described(stream, each, partitions(frame.sparkSession))

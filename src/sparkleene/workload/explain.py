@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from sparkleene.engine.graphlets import EXPECTED, expected, pays_from
+from sparkleene.engine.bursts import EXPECTED, expected, pays_from
 from sparkleene.language.ast import And
+from sparkleene.plan.part import Part
 from sparkleene.plan.plan import Plan
 from sparkleene.plan.text import count
-from sparkleene.workload.merge import Part, joints
+from sparkleene.workload.merge import find_joints
 
 MOST = 12  # names in a line
 
@@ -26,7 +27,7 @@ def explain(parts: Sequence[Part], sharing: str) -> str:
         by = f"rows by {', '.join(keys)}" if keys else "all rows"
         lines.append(f"Order: one scan and order of {by}{whose}")
     for part in parts:
-        if part.shared:
+        if part.is_shared:
             lines.append(f"Together: {_listed(part.names)}")
             lines += [f"  {name:<11} {told}" for name, told in _together(part)]
         else:
@@ -35,7 +36,7 @@ def explain(parts: Sequence[Part], sharing: str) -> str:
             if sharing != "never" and total > 1:
                 lines.append(f"  {'because':<11} {_reason(part.plan)}")
     if sharing != "never":
-        for joint in joints(parts):
+        for joint in find_joints(parts):
             lines.append(f"Panes: {_listed(joint.part.names)}")
             told = "windows are made of common panes where that costs less than each kind by itself"
             lines.append(f"  {'states':<11} {len(joint.part.plan.machine.states)}; {told}")
@@ -45,10 +46,11 @@ def explain(parts: Sequence[Part], sharing: str) -> str:
 def _together(part: Part) -> Iterator[tuple[str, str]]:
     """Tell what the queries of one machine share."""
     plan = part.plan
-    states, apart = len(plan.machine.states), part.apart
+    states = len(plan.machine.states)
+    apart = sum(len(member.plan.machine.states) for member in part.members)
     yield "states", f"{states} instead of {apart}"
     if plan.backward is not None:
-        ways = count(plan.backward.lookups, "way")
+        ways = count(plan.directed.lookups, "way")
         yield (
             "direction",
             f"from the end of windows: events look for others in {ways} instead of {plan.lookups}",
@@ -56,7 +58,7 @@ def _together(part: Part) -> Iterator[tuple[str, str]]:
     totals = len({(output.function, output.labels, output.path) for output in plan.bound.outputs})
     if totals < len(plan.bound.outputs):
         yield "aggregates", f"{totals} of {len(plan.bound.outputs)} are different"
-    if plan.pairs or plan.machine.forgetful:
+    if not plan.physical.bursts:
         return
     types: dict[str, set[int]] = {}
     for i, label in enumerate(plan.bound.labels):

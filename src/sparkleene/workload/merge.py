@@ -10,10 +10,12 @@ from __future__ import annotations
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from sparkleene.engine.compile import aggregates
 from sparkleene.language.ast import And
 from sparkleene.language.bound import Bound, Label, Output, Term
+from sparkleene.plan.aggregates import aggregates
 from sparkleene.plan.machine import MachineTooLarge, build
+from sparkleene.plan.part import Member, Part
+from sparkleene.plan.physical import search
 from sparkleene.plan.plan import Plan
 from sparkleene.plan.positions import positions, turned
 from sparkleene.plan.predicates import pairs
@@ -24,86 +26,58 @@ _HARD = {"divide and conquer": 2, "scan": 3}  # kernels that one query must not 
 
 
 @dataclass(frozen=True)
-class Part:
-    """Queries that are evaluated together by one plan: the result classes of its machine are theirs, in order."""
-
-    plan: Plan
-    names: tuple[str, ...]
-    outputs: tuple[tuple[int, ...], ...]  # for each query, its outputs among those of the plan
-    group_names: tuple[tuple[str, ...], ...]  # for each query, what it calls the columns of its groups
-    alone: tuple[Plan, ...]  # the queries one by one
-
-    @property
-    def apart(self) -> int:
-        """How many states the queries have one by one."""
-        return sum(len(plan.machine.states) for plan in self.alone)
-
-    @property
-    def shared(self) -> bool:
-        """Whether there are several queries."""
-        return len(self.names) > 1
-
-
-@dataclass(frozen=True)
 class Joint:
-    """Parts that differ in their windows alone, and a plan for all of their queries."""
+    """Parts that differ in their windows alone, and one part for all of their queries."""
 
     part: Part
     members: tuple[Part, ...]
 
 
-def joints(parts: Sequence[Part]) -> list[Joint]:
+def find_joints(parts: Sequence[Part]) -> list[Joint]:
     """Find the parts whose windows can be made of common panes."""
     kinds: dict[Hashable, list[Part]] = {}
     for part in parts:
         bound = part.plan.bound
         slides = bound.window is not None and bound.window.slide is not None and bound.window.unit != "events"
-        kind = _kind(part.names[0], part.alone[0])
+        kind = _kind(part.members[0])
         if slides and not part.plan.pairs and isinstance(kind, tuple):
             semantics, _, *rest = kind
             kinds.setdefault((semantics, *rest), []).append(part)
     found = []
     for members in kinds.values():
-        plans = {name: plan for part in members for name, plan in zip(part.names, part.alone, strict=True)}
-        if len(members) > 1 and (whole := merged(plans)) is not None:
+        queries = [member for part in members for member in part.members]
+        if len(members) > 1 and (whole := merge(queries)) is not None:
             found.append(Joint(whole, tuple(members)))
     return found
 
 
-def parts(plans: Mapping[str, Plan], always: bool = False) -> list[Part]:
+def divide(queries: Sequence[Member], always: bool = False) -> list[Part]:
     """Divide queries into parts that are evaluated together; the order is that of their first queries.
 
     They are where that takes not many more numbers, states times aggregates, than they have one by one, or `always`
     where it can be done.
     """
-    kinds: dict[Hashable, list[str]] = {}
-    for name, plan in plans.items():
-        kinds.setdefault(_kind(name, plan), []).append(name)
-    found = [
-        part for names in kinds.values() for part in _parts({name: plans[name] for name in names}, always)
-    ]
-    order = {name: i for i, name in enumerate(plans)}
+    kinds: dict[Hashable, list[Member]] = {}
+    for query in queries:
+        kinds.setdefault(_kind(query), []).append(query)
+    found = [part for members in kinds.values() for part in _merge_or_halve(members, always)]
+    order = {query.name: i for i, query in enumerate(queries)}
     return sorted(found, key=lambda part: order[part.names[0]])
 
 
-def alone(name: str, plan: Plan) -> Part:
-    """Return a query as a part of its own."""
-    every = tuple(range(len(plan.bound.outputs)))
-    return Part(plan, (name,), (every,), (plan.bound.group_names,), (plan,))
-
-
-def _kind(name: str, plan: Plan) -> Hashable:
+def _kind(query: Member) -> Hashable:
     """Return what queries must have in common for one machine; a query that shares none has its own name."""
+    plan = query.plan
     bound = plan.bound
     per_trigger = bound.window is not None and bound.window.slide is None
     typed = any(key.labels is not None for key in bound.keys)
     if per_trigger or typed or isinstance(bound.pattern, And):
-        return name
+        return query.name
     if plan.pairs and bound.semantics != "skip-till-any-match":
-        return name
+        return query.name
     keys = frozenset(key.path for key in bound.keys)
     group = tuple(bound.keys[k].path for k in bound.group)
-    hardest = max((_HARD.get(pair.algorithm(bound.semantics), 1) for pair in plan.pairs), default=0)
+    hardest = max((_HARD.get(search(pair, bound.semantics), 1) for pair in plan.pairs), default=0)
     return bound.semantics, bound.window, bound.types is None, keys, group, hardest
 
 
@@ -119,33 +93,39 @@ def _totals(plan: Plan) -> list[tuple[str, ...]]:
 
 def _numbers(plan: Plan) -> int:
     """Return how many numbers an evaluation holds for one window: for each state a count and the aggregates."""
-    made = aggregates(plan.bound)
-    return len(plan.machine.states) * (1 + len(made.totals) + len(made.lows))
+    return len(plan.machine.states) * aggregates(plan.bound).width
 
 
-def _parts(plans: Mapping[str, Plan], always: bool) -> list[Part]:
+def _merge_or_halve(queries: Sequence[Member], always: bool) -> list[Part]:
     """Merge queries of one kind, or halves of them where that takes too many numbers."""
-    if len(plans) > 1 and (part := merged(plans, always)) is not None:
+    if len(queries) == 1:
+        return [_single(queries[0])]
+    if (part := merge(queries, always)) is not None:
         return [part]
-    if len(plans) == 1:
-        return [alone(name, plan) for name, plan in plans.items()]
-    names = sorted(plans, key=lambda name: _totals(plans[name]))
-    totals = [_totals(plans[name]) for name in names]
-    middle = len(names) // 2
+    sorted_queries = sorted(queries, key=lambda query: _totals(query.plan))
+    totals = [_totals(query.plan) for query in sorted_queries]
+    middle = len(sorted_queries) // 2
     if totals[0] != totals[-1]:  # not between queries that add up the same
-        changes = [i for i in range(1, len(names)) if totals[i] != totals[i - 1]]
+        changes = [i for i in range(1, len(totals)) if totals[i] != totals[i - 1]]
         middle = min(changes, key=lambda i: abs(i - middle))
-    halves = {*names[:middle]}, {*names[middle:]}
+    halves = (
+        {query.name for query in sorted_queries[:middle]},
+        {query.name for query in sorted_queries[middle:]},
+    )
     return [
         part
         for half in halves
-        for part in _parts({name: plan for name, plan in plans.items() if name in half}, always)
+        for part in _merge_or_halve([query for query in queries if query.name in half], always)
     ]
 
 
-def merged(plans: Mapping[str, Plan], always: bool = False) -> Part | None:
-    """Return one plan for queries of one kind, or None where it would not pay."""
-    bounds = [plan.bound for plan in plans.values()]
+def _single(query: Member) -> Part:
+    return Part.single(query.name, query.plan, query.place)
+
+
+def merge(queries: Sequence[Member], always: bool = False) -> Part | None:
+    """Return one part for queries of one kind, or None where it would not pay."""
+    bounds = [query.plan.bound for query in queries]
     labels, local, numbers = _labels(bounds)
     if len(labels) > MOST_LABELS:
         return None
@@ -166,16 +146,16 @@ def merged(plans: Mapping[str, Plan], always: bool = False) -> Part | None:
     except MachineTooLarge:
         return None
     outputs: list[Output] = []
-    own: list[tuple[int, ...]] = []
-    for bound, places in zip(bounds, numbers, strict=True):
-        own.append(tuple(range(len(outputs), len(outputs) + len(bound.outputs))))
+    members: list[Member] = []
+    for query, bound, places in zip(queries, bounds, numbers, strict=True):
+        own = tuple(range(len(outputs), len(outputs) + len(bound.outputs)))
+        members.append(replace(query, outputs=own))
         outputs += [replace(one, labels=frozenset(places[i] for i in one.labels)) for one in bound.outputs]
     types = None if bounds[0].types is None else tuple({t: None for b in bounds for t in b.types or ()})
-    names = tuple(one.group_names for one in bounds)
     mark = "_"  # columns of groups must not be called as an output of another query
     while any(output.name.startswith(mark) for output in outputs):
         mark += "_"
-    groups = tuple(f"{mark}{i}" for i in range(len(names[0])))
+    groups = tuple(f"{mark}{i}" for i in range(len(bounds[0].group_names)))
     bound = replace(
         bounds[0],
         labels=labels,
@@ -186,9 +166,9 @@ def merged(plans: Mapping[str, Plan], always: bool = False) -> Part | None:
         types=types,
     )
     plan = _cheaper(Plan(bound, machine, pairs(adjacent)))
-    if not always and _numbers(plan) > WORTH * sum(map(_numbers, plans.values())):
+    if not always and _numbers(plan) > WORTH * sum(_numbers(query.plan) for query in queries):
         return None
-    return Part(plan, tuple(plans), tuple(own), names, tuple(plans.values()))
+    return Part(plan, tuple(members))
 
 
 def _cheaper(plan: Plan) -> Plan:
@@ -201,8 +181,8 @@ def _cheaper(plan: Plan) -> Plan:
         other = build(operands, machine.semantics, len(plan.bound.labels), machine.negated, apart=True)
     except MachineTooLarge:
         return plan
-    backward = plan.turned(other)
-    return replace(plan, backward=backward) if backward.lookups < plan.lookups else plan
+    backward = replace(plan, backward=other)
+    return backward if backward.directed.lookups < plan.lookups else plan
 
 
 def _labels(

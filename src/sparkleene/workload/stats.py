@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from sparkleene.engine.graphlets import Sharing
-from sparkleene.workload.merge import Part
+from sparkleene.engine.run import Evaluated
 
 
 @dataclass(frozen=True)
@@ -46,14 +45,15 @@ class Stats(tuple[BurstStats, ...]):
         return "\n".join(map(str, self)) or "no bursts: no queries share a machine that does them at once"
 
 
-def stats(runs: Iterable[tuple[Part, Sharing | None]]) -> Stats:
-    """Gather what was counted."""
+def gather_stats(evaluations: Iterable[Evaluated]) -> Stats:
+    """Gather what was counted in evaluations, of which several may be of one part."""
     found = []
-    for part, sharing in runs:
-        if sharing is None:
+    runs = {id(each.bursts): (each.part, each.bursts) for each in evaluations}
+    for part, bursts in runs.values():
+        if bursts is None:
             continue
         for labels, copies, counter in zip(
-            sharing.labels, sharing.copies, sharing.counter.tolist(), strict=True
+            bursts.labels, bursts.copies, bursts.counter.tolist(), strict=True
         ):
             bound = part.plan.bound
             types = tuple(dict.fromkeys(bound.labels[label].type for label in sorted(labels)))

@@ -53,7 +53,7 @@ class Footer:
 
 
 @dataclass(frozen=True)
-class ParquetFiles:
+class Files:
     """All files of a source. `schema` has the columns of every file, and those of folders' names."""
 
     schema: pa.Schema
@@ -84,21 +84,19 @@ def find_files(given: Paths) -> list[File]:
     return sorted(found.values(), key=lambda file: (file.path, file.uri or ""))
 
 
-def read_footers(path: Paths, zone: str = "UTC") -> ParquetFiles:
+def discover(path: Paths, zone: str = "UTC") -> Files:
     """Read the footers below one or several paths; `zone` is Spark's, for timestamps in folders' names."""
     files = find_files(path)
     with ThreadPoolExecutor(THREADS) as pool:
-        footers = _share_layouts(files, pool.map(_read_footer, files))
+        footers = _shared(files, pool.map(_footer, files))
     partitions = infer_partitions(files, zone)
-    layouts = {id(footer.layout): footer.layout for footer in _files_with_rows(footers)}
+    layouts = {id(footer.layout): footer.layout for footer in _filled(footers)}
     fields: dict[str, Any] = {}
     for column in (column for layout in layouts.values() for column in layout):
         # a conflict of types is an error only if the column is needed
-        fields[column.name] = (
-            common_type(fields.get(column.name, pa.null()), column.type) or fields[column.name]
-        )
+        fields[column.name] = wider(fields.get(column.name, pa.null()), column.type) or fields[column.name]
     fields |= {name: column.type for name, column in partitions.items()}
-    return ParquetFiles(pa.schema(list(fields.items())), footers, partitions)
+    return Files(pa.schema(list(fields.items())), footers, partitions)
 
 
 def open_file(file: File, encoded: Sequence[str] = ()) -> Any:
@@ -112,27 +110,27 @@ def open_file(file: File, encoded: Sequence[str] = ()) -> Any:
     )
 
 
-def _read_footer(file: File) -> tuple[Any, pa.Schema]:
+def _footer(file: File) -> tuple[Any, pa.Schema]:
     """Read the footer of a file."""
     try:
         with open_file(file) as parquet:
             _check_plain(file, parquet.metadata)
             return parquet.metadata, parquet.schema_arrow
     except (pa.ArrowException, OSError, ValueError) as error:
-        raise unreadable_file(file, error) from error
+        raise unreadable(file, error) from error
 
 
-def _share_layouts(files: Sequence[File], read: Iterable[tuple[Any, pa.Schema]]) -> tuple[Footer, ...]:
+def _shared(files: Sequence[File], read: Iterable[tuple[Any, pa.Schema]]) -> tuple[Footer, ...]:
     """Return footers, of which those alike share one layout; files of a source mostly are."""
     footers = []
     recent: list[tuple[Any, pa.Schema, Layout]] = []
     for file, (data, schema) in zip(files, read, strict=True):
         alike = (
-            known for stored, other, known in recent if other.equals(schema) and stored.equals(data.schema)
+            known for leaves, other, known in recent if other.equals(schema) and leaves.equals(data.schema)
         )
         layout = next(alike, None)
         if layout is None:
-            layout = file_layout(data.schema, schema)
+            layout = layout_of(data.schema, schema)
             recent = [(data.schema, schema, layout), *recent[:7]]
         footers.append(Footer(file, data, layout))
     return tuple(footers)
@@ -149,7 +147,7 @@ def _check_plain(file: File, data: Any) -> None:
         raise OSError("the file is encrypted")
 
 
-def unreadable_file(file: File, error: Exception) -> DataError:
+def unreadable(file: File, error: Exception) -> DataError:
     """Return the error for a file that Arrow cannot read."""
     if "magic bytes" not in str(error) and "footer" not in str(error):
         return PLACE.error(
@@ -163,53 +161,53 @@ def unreadable_file(file: File, error: Exception) -> DataError:
     return PLACE.error("unsupported-data", f"'{file.shown}' is not a Parquet file", help=help)
 
 
-def file_layout(stored: Any, schema: pa.Schema) -> Layout:
+def layout_of(stored: Any, schema: pa.Schema) -> Layout:
     """Return the top-level columns of a file, from its Parquet schema and its Arrow schema."""
     physical = [stored.column(i).physical_type for i in range(len(stored))]
     columns, leaf = [], 0
     for field in schema:
-        columns.append(Column(field.name, _simplify(field.type, physical, leaf), leaf))
-        leaf += count_leaves(field.type)
+        columns.append(Column(field.name, _plain(field.type, physical, leaf), leaf))
+        leaf += width(field.type)
     return tuple(columns)
 
 
-def count_leaves(type: pa.DataType) -> int:
+def width(type: pa.DataType) -> int:
     """Return how many leaves a column has."""
     if isinstance(type, pa.BaseExtensionType):
-        return count_leaves(type.storage_type)
+        return width(type.storage_type)
     if pa.types.is_struct(type):
-        return sum(count_leaves(field.type) for field in type)
+        return sum(width(field.type) for field in type)
     if pa.types.is_map(type):
-        return count_leaves(type.key_type) + count_leaves(type.item_type)
-    return count_leaves(type.value_type) if pa.types.is_nested(type) else 1
+        return width(type.key_type) + width(type.item_type)
+    return width(type.value_type) if pa.types.is_nested(type) else 1
 
 
-def leaf_numbers(column: Column) -> range:
+def leaves(column: Column) -> range:
     """Return the numbers of a column's leaves."""
-    return range(column.leaf, column.leaf + count_leaves(column.type))
+    return range(column.leaf, column.leaf + width(column.type))
 
 
-def _simplify(type: pa.DataType, physical: Sequence[str], leaf: int) -> pa.DataType:
+def _plain(type: pa.DataType, physical: Sequence[str], leaf: int) -> pa.DataType:
     """Return a type without encodings, all of it nullable; timestamps of 96 bits are instants to Spark."""
     type = value_type(type)
     if pa.types.is_struct(type):
         fields = []
         for field in type:
-            fields.append((field.name, _simplify(field.type, physical, leaf)))
-            leaf += count_leaves(field.type)
+            fields.append((field.name, _plain(field.type, physical, leaf)))
+            leaf += width(field.type)
         return pa.struct(fields)
     if pa.types.is_list(type):
-        return pa.list_(_simplify(type.value_type, physical, leaf))
+        return pa.list_(_plain(type.value_type, physical, leaf))
     return pa.timestamp("us", "UTC") if physical[leaf] == "INT96" else type
 
 
 # ---- schemas
 
 
-def common_type(a: pa.DataType, b: pa.DataType) -> pa.DataType | None:
+def wider(a: pa.DataType, b: pa.DataType) -> pa.DataType | None:
     """Return the type that holds the values of two types exactly, None if there is none.
 
-    >>> common_type(pa.int32(), pa.int64()), common_type(pa.int64(), pa.float64())
+    >>> wider(pa.int32(), pa.int64()), wider(pa.int64(), pa.float64())
     (DataType(int64), None)
     """
     t = pa.types
@@ -219,10 +217,10 @@ def common_type(a: pa.DataType, b: pa.DataType) -> pa.DataType | None:
         return b
     if t.is_struct(a) and t.is_struct(b):
         types = {field.name: field.type for field in a}
-        types |= {field.name: common_type(types.get(field.name, pa.null()), field.type) for field in b}
+        types |= {field.name: wider(types.get(field.name, pa.null()), field.type) for field in b}
         return None if None in types.values() else pa.struct(list(types.items()))
     if t.is_list(a) and t.is_list(b):
-        value = common_type(a.value_type, b.value_type)
+        value = wider(a.value_type, b.value_type)
         return None if value is None else pa.list_(value)
     if kind(a) == kind(b) == "text":
         return pa.large_string()
@@ -244,29 +242,27 @@ def common_type(a: pa.DataType, b: pa.DataType) -> pa.DataType | None:
     return None
 
 
-def _files_with_rows(footers: Sequence[Footer]) -> Sequence[Footer]:
+def _filled(footers: Sequence[Footer]) -> Sequence[Footer]:
     """Return the files with rows, whose types count; all files if none has."""
     return [footer for footer in footers if footer.data.num_rows] or footers
 
 
-def needed_schema(
-    files: ParquetFiles, columns: Collection[str], time: str, dictionary: Collection[str]
-) -> pa.Schema:
+def read_schema(files: Files, columns: Collection[str], time: str, dictionary: Collection[str]) -> pa.Schema:
     """Return the needed columns as they are read, or raise if the files do not agree on them."""
     for name in columns:
         if name not in files.schema.names:
             raise missing_column(name, files.schema.names, PLACE)
     names = [name for name in files.schema.names if name in columns]
-    return pa.schema([_needed_field(files, name, time, dictionary) for name in names])
+    return pa.schema([_field(files, name, time, dictionary) for name in names])
 
 
-def _needed_field(files: ParquetFiles, name: str, time: str, dictionary: Collection[str]) -> pa.Field:
+def _field(files: Files, name: str, time: str, dictionary: Collection[str]) -> pa.Field:
     """Return a column as it is read, or raise if the files do not agree on it."""
     type = files.schema.field(name).type
     if name in files.partitions:
         check_partition([footer.file for footer in files.footers], name)
     else:
-        _check_types(_files_with_rows(files.footers), name)
+        _check(_filled(files.footers), name)
     if name == time and pa.types.is_timestamp(type):
         type = pa.timestamp("us", type.tz)
     if (name in dictionary or name in files.partitions) and kind(type) == "text":
@@ -274,7 +270,7 @@ def _needed_field(files: ParquetFiles, name: str, time: str, dictionary: Collect
     return pa.field(name, type)
 
 
-def _check_types(footers: Sequence[Footer], name: str) -> None:
+def _check(footers: Sequence[Footer], name: str) -> None:
     """Raise if a column is in a file twice, or of types in two files that no type holds exactly."""
     first: tuple[Footer, pa.DataType] | None = None
     seen: dict[int, Footer] = {}
@@ -285,7 +281,7 @@ def _check_types(footers: Sequence[Footer], name: str) -> None:
         if len(types) > 1:
             raise duplicate_column(name, PLACE)
         for type in types:
-            wide = type if first is None else common_type(first[1], type)
+            wide = type if first is None else wider(first[1], type)
             if wide is None:
                 assert first is not None
                 raise PLACE.error(

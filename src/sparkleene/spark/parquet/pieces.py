@@ -22,14 +22,14 @@ from sparkleene.language.bound import Bound, Path
 from sparkleene.spark.parquet.footers import (
     TICKS,
     Column,
+    Files,
     Footer,
-    ParquetFiles,
-    count_leaves,
-    file_layout,
-    leaf_numbers,
-    needed_schema,
+    layout_of,
+    leaves,
     open_file,
-    unreadable_file,
+    read_schema,
+    unreadable,
+    width,
 )
 from sparkleene.spark.parquet.prune import Ends, can_matter
 
@@ -56,7 +56,7 @@ class Piece:
 
 
 @dataclass(frozen=True)
-class Selection:
+class Source:
     """The pieces to read, in order of path, and the schema in which `read` returns them.
 
     `spans` are the least and greatest time of each piece, in the unit of the time column, None where unknown.
@@ -68,8 +68,8 @@ class Selection:
     spans: tuple[Span, ...]
 
 
-def choose_pieces(
-    files: ParquetFiles,
+def choose(
+    files: Files,
     columns: Collection[str],
     time: str,
     *,
@@ -77,13 +77,13 @@ def choose_pieces(
     type_column: str | None = None,
     dictionary: Collection[str] = (),
     parallelism: int = 1,
-) -> Selection:
+) -> Source:
     """Return the row groups that can matter to some query, in at least `parallelism` pieces where they suffice.
 
     Text columns named in `dictionary`, and text in folders' names, are read dictionary-encoded. Timestamps in
     the column `time` are read in microseconds.
     """
-    schema = needed_schema(files, columns, time, dictionary)
+    schema = read_schema(files, columns, time, dictionary)
     groups = [
         (footer, number)
         for footer in files.footers
@@ -99,7 +99,7 @@ def choose_pieces(
     sizes = [_size(group, schema.names) for group in groups]
     spans = _spans(_ends(files, schema, groups, (time,)), len(groups))
     pieces, times = [], []
-    for part in _group([footer.file for footer, _ in groups], rows, sizes, parallelism):
+    for part in _parts([footer.file for footer, _ in groups], rows, sizes, parallelism):
         file = groups[part[0]][0].file
         values = [(name, files.partitions[name].values[raw]) for name, raw in file.partitions]
         piece = Piece(
@@ -111,11 +111,11 @@ def choose_pieces(
             sum(sizes[i] for i in part),
         )
         pieces.append(piece)
-        times.append(_join_spans([spans[i] for i in part]))
-    return Selection(schema, tuple(pieces), sum(rows), tuple(times))
+        times.append(_joined([spans[i] for i in part]))
+    return Source(schema, tuple(pieces), sum(rows), tuple(times))
 
 
-def read_piece(piece: Piece, schema: pa.Schema) -> pa.Table:
+def read(piece: Piece, schema: pa.Schema) -> pa.Table:
     """Return the rows of a piece in the schema of its source, or in some columns of it.
 
     Columns that the file does not have are NULL.
@@ -126,14 +126,14 @@ def read_piece(piece: Piece, schema: pa.Schema) -> pa.Table:
     encoded = [name for name in wanted if pa.types.is_dictionary(schema.field(name).type)]
     try:
         with open_file(file, encoded) as parquet:
-            layout = file_layout(parquet.schema, parquet.schema_arrow)
-            numbers = [leaf for column in layout if column.name in wanted for leaf in leaf_numbers(column)]
+            layout = layout_of(parquet.schema, parquet.schema_arrow)
+            numbers = [leaf for column in layout if column.name in wanted for leaf in leaves(column)]
             # leaves go by number, for names may have dots; threads belong to Spark
             table = parquet.reader.read_row_groups(list(piece.row_groups), numbers, use_threads=False)
     except (pa.ArrowException, OSError, ValueError) as error:
-        raise unreadable_file(file, error) from error
+        raise unreadable(file, error) from error
     arrays = [
-        _convert(table.column(field.name), field, file)
+        _converted(table.column(field.name), field, file)
         if field.name in table.column_names
         else _constant(values.get(field.name), field.type, piece.rows)
         for field in schema
@@ -141,7 +141,7 @@ def read_piece(piece: Piece, schema: pa.Schema) -> pa.Table:
     return pa.Table.from_arrays(arrays, schema=schema)
 
 
-def _convert(column: Any, field: pa.Field, file: File) -> Any:
+def _converted(column: Any, field: pa.Field, file: File) -> Any:
     """Return a column of a file in the type that it has in all files."""
     if column.type == field.type:
         return column
@@ -153,7 +153,7 @@ def _convert(column: Any, field: pa.Field, file: File) -> Any:
         return column.cast(field.type)
     except pa.ArrowInvalid as error:
         if not pa.types.is_timestamp(field.type):
-            raise unreadable_file(file, error) from error
+            raise unreadable(file, error) from error
         message = f"times in '{field.name}' of '{file.shown}' do not fit Spark's, which count microseconds"
         help = "round the column in the data, or keep nanoseconds as a number, for which pass time_unit"
         raise PLACE.error("time-too-fine", message, help=help, notes=[str(error)]) from error
@@ -172,7 +172,7 @@ def _constant(value: Any, type: pa.DataType, rows: int) -> pa.Array:
 # ---- statistics
 
 
-def _ends(files: ParquetFiles, schema: pa.Schema, groups: Sequence[Group], path: Path) -> Ends | None:
+def _ends(files: Files, schema: pa.Schema, groups: Sequence[Group], path: Path) -> Ends | None:
     """Return the bounds of a column, or of a struct's field, in each row group."""
     if path[0] not in schema.names:
         return None
@@ -190,7 +190,7 @@ def _ends(files: ParquetFiles, schema: pa.Schema, groups: Sequence[Group], path:
             value = files.partitions[path[0]].values[dict(footer.file.partitions)[path[0]]]
             found.append((value, value, value is not None, value is None))
         else:
-            found.append(_read_statistics(footer.data.row_group(number), _leaf(footer, path), type))
+            found.append(_known(footer.data.row_group(number), _leaf(footer, path), type))
     low, high, full, empty = zip(*found, strict=True) if found else ((), (), (), ())
     try:
         return Ends(pa.array(low, type), pa.array(high, type), np.array(full, bool), np.array(empty, bool))
@@ -208,26 +208,26 @@ def _leaf(footer: Footer, path: Path) -> Column | None:
         for field in found.type:
             if field.name == name:
                 inner = Column(name, field.type, leaf)
-            leaf += count_leaves(field.type)
+            leaf += width(field.type)
         found = inner
     return found
 
 
-def _read_statistics(group: Any, leaf: Column | None, type: pa.DataType) -> tuple[Any, Any, bool, bool]:
+def _known(group: Any, leaf: Column | None, type: pa.DataType) -> tuple[Any, Any, bool, bool]:
     """Return the bounds of a leaf as values of a type, whether it has no NULL, and whether nothing else."""
     if leaf is None or pa.types.is_null(leaf.type):
         return None, None, False, True
-    known = group.column(leaf.leaf).statistics
-    if known is None or known.physical_type == "INT96":
+    told = group.column(leaf.leaf).statistics
+    if told is None or told.physical_type == "INT96":
         return None, None, False, False
-    full, empty = known.null_count == 0, known.null_count == group.num_rows
-    if not known.has_min_max:
+    full, empty = told.null_count == 0, told.null_count == group.num_rows
+    if not told.has_min_max:
         return None, None, full, empty
     if pa.types.is_timestamp(leaf.type) and pa.types.is_timestamp(type):
         up, down = TICKS[type.unit], TICKS[leaf.type.unit]
-        return known.min_raw * up // down, -(-known.max_raw * up // down), full, empty
+        return told.min_raw * up // down, -(-told.max_raw * up // down), full, empty
     try:
-        low, high = known.min, known.max
+        low, high = told.min, told.max
     except (ValueError, OverflowError):  # text that was cut within a character, a date beyond Python's
         return None, None, full, empty
     if isinstance(low, float) and (math.isnan(low) or math.isnan(high)):
@@ -248,7 +248,7 @@ def _spans(times: Ends | None, count: int) -> list[Span]:
     return [None if low is None else (low, high) for low, high in pairs]
 
 
-def _join_spans(spans: Sequence[Span]) -> Span:
+def _joined(spans: Sequence[Span]) -> Span:
     """Return the span of several, None if one is unknown."""
     known = [span for span in spans if span is not None]
     if len(known) < len(spans):
@@ -263,17 +263,17 @@ def _size(group: Group, names: Collection[str]) -> int:
     """Return the uncompressed bytes of the needed columns."""
     footer, number = group
     data = footer.data.row_group(number)
-    numbers = [leaf for column in footer.layout if column.name in names for leaf in leaf_numbers(column)]
+    numbers = [leaf for column in footer.layout if column.name in names for leaf in leaves(column)]
     return sum(data.column(leaf).total_uncompressed_size for leaf in numbers)
 
 
-def _group(
+def _parts(
     files: Sequence[File], rows: Sequence[int], sizes: Sequence[int], parallelism: int
 ) -> list[list[int]]:
     """Join row groups of one file to pieces of a good size, then halve the largest until there are enough.
 
     >>> file = File("a", None)
-    >>> _group([file] * 4, [10, 10, 10, 10], [1, 1, 1, 1], 2)
+    >>> _parts([file] * 4, [10, 10, 10, 10], [1, 1, 1, 1], 2)
     [[0, 1], [2, 3]]
     """
     parts: list[list[int]] = []

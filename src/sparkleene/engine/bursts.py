@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from sparkleene.kernels.graphlets import CLOSED, COUNTERS, PRODUCT, STEP, Graphlets
-from sparkleene.kernels.program import ANY, Program
+from sparkleene.kernels.program import Program
 from sparkleene.plan.kin import Copies, Copy, Kin, Template
 
 Array = np.ndarray[Any, Any]
@@ -35,7 +35,7 @@ NEVER = 1 << 62
 
 
 @dataclass
-class Sharing:
+class Bursts:
     """The sets of labels of a program, and what was counted while bursts of them ran."""
 
     labels: tuple[Labels, ...]
@@ -60,11 +60,8 @@ class Sharing:
             self.counter += counter
 
 
-def sharing(kin: Kin, program: Program, symbol: Array, choice: bytes | None) -> Sharing | None:
-    """Find the sets of labels of a program for a stream of symbols; None where bursts are not done at once."""
-    still = (program.keep == np.arange(program.states)).all()
-    if program.mode != ANY or not still or program.low_labels.size or (program.pair >= 0).any():
-        return None
+def find_bursts(kin: Kin, program: Program, symbol: Array, choice: bytes | None) -> Bursts | None:
+    """Find the sets of labels of a program for a stream of symbols; None where there are none."""
     atoms = _atoms(program.labels)
     if not atoms:
         return None
@@ -72,7 +69,7 @@ def sharing(kin: Kin, program: Program, symbol: Array, choice: bytes | None) -> 
     graphlets = _arrays(kin, sets, program)
     forced = np.frombuffer(choice or b"", np.uint8).copy()
     copies = tuple(kin.copies(labels) for labels in sets)
-    return Sharing(sets, graphlets, copies, np.zeros((len(sets), COUNTERS), np.int64), forced)
+    return Bursts(sets, graphlets, copies, np.zeros((len(sets), COUNTERS), np.int64), forced)
 
 
 def _atoms(masks: Array) -> list[Labels]:

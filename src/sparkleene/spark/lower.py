@@ -2,13 +2,14 @@
 
 The lowered plan reads a table with a column for the time, each key, each aggregated attribute and each side of an
 adjacent predicate, and with label masks in place of types and local predicates. Whoever holds the rows first makes
-that table: Spark's SQL engine from a DataFrame, or `lowered` from an Arrow table.
+that table: Spark's SQL engine from a DataFrame, or `lower_table` from an Arrow table.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 import pyarrow as pa
 
@@ -16,9 +17,9 @@ from sparkleene.columns.expressions import drop_sides, evaluate
 from sparkleene.columns.fields import find_column
 from sparkleene.columns.labels import label_masks
 from sparkleene.columns.options import Options
-from sparkleene.errors import Place
-from sparkleene.language.bound import Bound, Call, Field, Literal_, Path, Term
+from sparkleene.language.bound import Call, Field, Literal_, Path, Term
 from sparkleene.language.trees import map_fields
+from sparkleene.plan.part import Part
 from sparkleene.plan.plan import Plan
 from sparkleene.plan.predicates import Comparison, Pair, sides
 from sparkleene.plan.text import term_to_text
@@ -28,43 +29,57 @@ MASK, TYPES = "sparkleene labels", "sparkleene types"
 
 @dataclass(frozen=True)
 class Lowered:
-    """A plan over flat columns, and what each column holds."""
+    """A part over flat columns, how they are read, and what each column holds."""
 
-    plan: Plan
+    part: Part
     options: Options
     columns: tuple[tuple[str, Term], ...]
-    alone: tuple[Plan, ...] = ()  # where the plan is of several queries, theirs
+
+    @property
+    def plan(self) -> Plan:
+        """The plan that is evaluated."""
+        return self.part.plan
 
 
-def lower(
-    plan: Plan,
-    options: Options,
-    ready: Callable[[Term], bool],
-    masks: bool,
-    found: dict[str, Term] | None = None,
-    number: int = 0,
-) -> Lowered:
-    """Lower a plan.
+class Lowering(NamedTuple):
+    """What can be evaluated before rows are shuffled, and the columns found so far, by name."""
 
-    `ready` tells of a term of one event whether it can be evaluated beforehand; where it cannot, its attributes
-    become columns. `masks` tells the same of types and local predicates. Plans that read one table get the same
-    `found`, to which each adds its columns, and a `number` each, which tells their masks apart.
-    """
-    flat = _Columns(ready, {} if found is None else found)
-    bound = plan.bound
+    ready: Callable[[Term], bool]  # of a term of one event; where it cannot, its attributes become columns
+    masks: bool  # of types and local predicates
+    found: dict[str, Term]  # plans that read one table share these, and each adds its own
+    number: int = 0  # tells the masks of plans over one table apart
+
+
+def lower(part: Part, options: Options, how: Lowering) -> Lowered:
+    """Lower the plans of a part; those of its members first."""
+    flat = _Columns(how.ready, how.found)
     time = flat.name(Field((options.time,)))
     tiebreak = None if options.tiebreak is None else flat.name(Field((options.tiebreak,)))
-    type = options.type
+    type = None if how.masks else options.type
+    members = tuple(
+        replace(member, plan=_lower_plan(member.plan, type, flat, how.masks)) for member in part.members
+    )
+    plan = members[0].plan if not part.is_shared else _lower_plan(part.plan, type, flat, how.masks)
+    if type is not None and part.plan.bound.types is None:
+        type = flat.name(Field((type,)))
+    names = () if not how.masks else (MASK, TYPES) if needs_types(part.plan) else (MASK,)
+    masks = tuple(f"{name} {how.number}" if how.number else name for name in names)
+    flat_options = replace(options, time=time, type=type, tiebreak=tiebreak, masks=masks)
+    return Lowered(Part(plan, members), flat_options, tuple(flat.found.items()))
+
+
+def _lower_plan(plan: Plan, type: str | None, flat: _Columns, masks: bool) -> Plan:
+    """Return a plan over flat columns."""
+    bound = plan.bound
     if masks:
-        bound = replace(bound, local=tuple(() for _ in bound.labels), types=None)
-        type = None
+        bound = replace(bound.without_local(), types=None)
     else:
         local = tuple(tuple(flat.attributes(term) for term in terms) for terms in bound.local)
         types = None
         if bound.types is not None:
             types = tuple((name, flat.attributes(term)) for name, term in bound.types)
         elif type is not None:
-            type = flat.name(Field((type,)))
+            flat.name(Field((type,)))
         bound = replace(bound, local=local, types=types)
     bound = replace(
         bound,
@@ -83,13 +98,7 @@ def lower(
         )
         for pair in plan.pairs
     )
-    names = () if not masks else (MASK, TYPES) if needs_types(plan) else (MASK,)
-    own = tuple(f"{name} {number}" if number else name for name in names)
-    meant = replace(options, time=time, type=type, tiebreak=tiebreak, masks=own)
-    flat_plan = Plan(bound, plan.machine, pairs)
-    if plan.backward is not None:
-        flat_plan = replace(flat_plan, backward=flat_plan.turned(plan.backward.machine))
-    return Lowered(flat_plan, meant, tuple(flat.found.items()))
+    return Plan(bound, plan.machine, pairs, plan.backward)
 
 
 def needs_types(plan: Plan) -> bool:
@@ -98,23 +107,17 @@ def needs_types(plan: Plan) -> bool:
     return typed and (plan.every_row or any(plan.bound.local))
 
 
-def bare(bound: Bound) -> Bound:
-    """Return a query without its local predicates."""
-    return replace(bound, local=tuple(() for _ in bound.labels))
-
-
-def lowered(
-    plan: Plan, low: Lowered, table: pa.Table, options: Options, threads: int, place: Place
-) -> pa.Table:
-    """Make the columns of a lowered plan from a table as the plan itself reads it."""
+def lower_table(part: Part, low: Lowered, table: pa.Table, options: Options, threads: int) -> pa.Table:
+    """Make the columns of a lowered part from a table as the part itself reads it."""
     columns = {}
     for name, term in low.columns:
         if isinstance(term, Field):
-            columns[name] = find_column(table, term.path, place, term.span)
+            columns[name] = find_column(table, term.path, part.place, term.span)
         else:
-            columns[name] = evaluate(term, table, place)
-    for name, bound in zip(low.options.masks, (plan.bound, bare(plan.bound)), strict=False):
-        masks, _ = label_masks(bound, table, options.type, place, threads)
+            columns[name] = evaluate(term, table, part.place)
+    bound = part.plan.bound
+    for name, wanted in zip(low.options.masks, (bound, bound.without_local()), strict=False):
+        masks, _ = label_masks(wanted, table, options.type, part.place, threads)
         columns[name] = pa.array(masks)
     return pa.table(columns)
 

@@ -1,0 +1,122 @@
+"""Adjacent predicates as arrays: the sides of comparisons as columns, and code for what does not separate."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from sparkleene.columns import expressions
+from sparkleene.engine.substreams import SubStreams, read_only
+from sparkleene.errors import Place
+from sparkleene.kernels import scan
+from sparkleene.kernels.neighbours import observe
+from sparkleene.kernels.program import Predicates
+from sparkleene.language.bound import Call, Literal_, Term
+from sparkleene.plan.plan import Plan
+from sparkleene.plan.predicates import separate, sides
+from sparkleene.threads import Pool
+
+Array = np.ndarray[Any, Any]
+OPERATORS = {"<": 0, "<=": 1, ">": 2, ">=": 3, "=": 4, "!=": 5}
+CODE = {"neg": scan.NEG, "+": scan.ADD, "-": scan.SUB, "*": scan.MUL, "/": scan.DIV, "%": scan.MOD,
+        "and": scan.AND, "or": scan.OR, "not": scan.NOT, "isnull": scan.ISNULL}  # fmt: skip
+CODE |= {op: scan.CODE_LT + number for op, number in OPERATORS.items()}
+
+
+@dataclass
+class Comparisons:
+    """The predicates of a plan over rows in order: `f` holds columns of the earlier event, `g` of the later."""
+
+    plan: Plan
+    table: pa.Table
+    rows: SubStreams
+    place: Place
+    f: list[Array] = field(default_factory=list)
+    g: list[Array] = field(default_factory=list)
+    consts: list[float] = field(default_factory=list)
+
+    def build(self) -> tuple[Predicates, Array, Array]:
+        """Return the predicates as kernels read them, and the columns of either side."""
+        off, op, code_off = [0], [], [0]
+        code: list[tuple[int, int]] = []
+        for pair in self.plan.pairs:
+            for c in pair.comparisons:
+                self._add_sides(c.op, c.left, c.right)
+                op.append(OPERATORS[c.op])
+            off.append(len(op))
+        for pair in self.plan.pairs:
+            for i, term in enumerate(pair.general):
+                code += self._translate(term)
+                if i:
+                    code.append((scan.AND, 0))
+            code_off.append(len(code))
+        shape = (len(self.f), len(self.rows.tick))
+        predicates = Predicates(
+            np.array(off, np.int64),
+            np.array(op, np.int64),
+            np.array(code_off, np.int64),
+            np.array(code, np.int64).reshape(len(code), 2),
+            np.array(self.consts, np.float64),
+        )
+        f = _stack(self.f, shape)
+        same = all(one is other for one, other in zip(self.f, self.g, strict=True))
+        return predicates, f, f if same else _stack(self.g, shape)
+
+    def _add_sides(self, op: str, left: Term, right: Term) -> int:
+        """Add the two sides of a comparison as columns and return their number."""
+        f, g = expressions.rank_sides(left, right, op, self.table, self.place)
+        ordered = self.rows.take(f)
+        self.f.append(ordered)
+        self.g.append(ordered if f is g else self.rows.take(g))
+        return len(self.f) - 1
+
+    def _translate(self, term: Term) -> list[tuple[int, int]]:
+        """Translate a condition over two events into stack code."""
+        of = sides(term)
+        if isinstance(term, Literal_):
+            if isinstance(term.value, str):
+                raise self.place.error("wrong-type", "here a number is needed, not text", term.span)
+            self.consts.append(np.nan if term.value is None else float(term.value))
+            return [(scan.PUSH_CONST, len(self.consts) - 1)]
+        if len(of) < 2:
+            values = expressions.evaluate_number(term, self.table, self.place, boolean=True)
+            column = self.rows.take(values)
+            self.f.append(column)
+            self.g.append(column)
+            return [(scan.PUSH_G if 1 in of else scan.PUSH_F, len(self.f) - 1)]
+        assert isinstance(term, Call)
+        if (comparison := separate(term)) is not None:
+            both = self._add_sides(comparison.op, comparison.left, comparison.right)
+            return [(scan.PUSH_F, both), (scan.PUSH_G, both), (CODE[comparison.op], 0)]
+        out = self._translate(term.args[0])
+        for arg in term.args[1:]:
+            out += [*self._translate(arg), (CODE[term.op], 0)]
+        return out if len(term.args) > 1 else [*out, (CODE[term.op], 0)]
+
+
+def observe_pairs(plan: Plan, predicates: Predicates, f: Array, g: Array, mask: Array, threads: int) -> Array:
+    """Return the labels of rows, with one more for each pair that holds between a row and the one before it."""
+    count = len(plan.bound.labels)
+    bits = count + len(plan.pairs)
+    out = np.empty(len(mask), np.uint8 if bits <= 8 else np.uint16 if bits <= 16 else np.int64)
+    joined = np.array([(pair.before, pair.after) for pair in plan.pairs], np.int64)
+    holds = np.empty(len(mask), np.bool_)
+    left, right = read_only(f), read_only(g)
+
+    def task(part: slice) -> None:
+        observe(predicates, left, right, mask, joined, count, part.start, part.stop, holds, out)
+
+    edges = np.linspace(0, len(mask), threads + 1).astype(np.int64).tolist()
+    Pool(threads).map(task, [slice(a, b) for a, b in pairwise(edges)])
+    return read_only(out)
+
+
+def _stack(columns: list[Array], shape: tuple[int, int]) -> Array:
+    """Return columns as the rows of one array; a single one without a copy."""
+    if len(columns) == 1:
+        return np.ascontiguousarray(columns[0]).reshape(shape)
+    return np.stack(columns) if columns else np.zeros(shape)

@@ -1,0 +1,229 @@
+"""Where windows lie in time: all arithmetic about which windows a time opens, is in, or closes."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from typing import Any, NamedTuple
+
+import numpy as np
+import pyarrow as pa
+
+from sparkleene.columns.options import Options
+from sparkleene.columns.times import Time, window_offset, window_units
+from sparkleene.errors import Place
+from sparkleene.kernels import windows as kernel
+from sparkleene.plan.plan import Plan
+
+Array = np.ndarray[Any, Any]
+MANY = 1 << 28  # windows that no memory should be asked to hold
+
+
+@dataclass(frozen=True)
+class Grid:
+    """The windows of WITHIN size SLIDE slide: number k is [base + k*step, base + k*step + span) by a clock.
+
+    They are made of panes of one width. The clock is the times where these are integers, the numbers of the panes
+    for doubles, and a row's place in its sub-stream for windows of events.
+    """
+
+    base: int
+    span: int
+    step: int
+    width: int
+    pane: Fraction  # the length of a pane by the times
+    events: bool
+    clock: Callable[[Array], Array]  # of times
+    columns: Callable[[Array], list[pa.Array]]  # window_start and window_end of keys
+
+    @property
+    def overlap(self) -> int:
+        """How many windows hold a time, at most."""
+        return -(-self.span // self.step)
+
+    def start(self, key: int) -> int:
+        """Return the first time of a window."""
+        return self.base + key * self.step
+
+    def end(self, key: int) -> int:
+        """Return the first time after a window."""
+        return self.start(key) + self.span
+
+    def last_closed(self, watermark: int) -> int:
+        """Return the last window that ends at a watermark or before it."""
+        return (watermark - self.base - self.span) // self.step
+
+    def last_before(self, time: int) -> int:
+        """Return the window before the first that can hold a time."""
+        return self.last_closed(time)
+
+    def last_started(self, time: int) -> int:
+        """Return the last window that begins at a time or before it."""
+        return (time - self.base) // self.step
+
+    def pane_of(self, clock: Array) -> Array:
+        """Return the numbers of the panes that hold times."""
+        return (clock - self.base) // self.width
+
+    def panes(self, clock: Array, bounds: Array) -> tuple[Array, Array, Array, Array]:
+        """Return the panes that hold rows: sub-stream, number, rows from, rows to."""
+        return kernel.sliding(clock, self.events, bounds, self.base, self.width, self.width)  # type: ignore[no-any-return]
+
+    def windows(self, clock: Array, bounds: Array) -> tuple[Array, Array, Array, Array]:
+        """Return the windows that hold rows: sub-stream, number, rows from, rows to."""
+        return kernel.sliding(clock, self.events, bounds, self.base, self.span, self.step)  # type: ignore[no-any-return]
+
+    def by_panes(self) -> Grid:
+        """Return the same windows by a clock that numbers the panes."""
+        span, step = self.span // self.width, self.step // self.width
+        return Grid(0, span, step, 1, self.pane, False, lambda time: time, self.columns)
+
+    def check(self, clock: Array, bounds: Array) -> None:
+        """Raise if the windows reach beyond the range of their clock, or are too many."""
+        if self.events:
+            _check_range(0, int(np.diff(bounds).max(initial=0)), 0, self.span, self.step)
+            return
+        filled = np.flatnonzero(np.diff(bounds))
+        first, last = clock[bounds[:-1][filled]], clock[bounds[1:][filled] - 1]
+        _check_range(int(first.min(initial=0)), int(last.max(initial=0)), self.base, self.span, self.step)
+        # If no window were empty:
+        most = float(((last.astype(np.float64) - first + self.span) / self.step + 1.0).sum())
+        if most > MANY and (self.span // self.step + 1) * len(clock) > MANY:
+            _check_count(kernel.windows(clock, bounds, self.base, self.span, self.step))
+
+
+@dataclass(frozen=True)
+class Trailing:
+    """The windows of WITHIN size alone: (t - span, t] for ticks t at which trends end. A window's key is its t."""
+
+    span: int
+
+    def start(self, key: int) -> int:
+        """Return the first time of a window."""
+        return key - self.span + 1
+
+    def end(self, key: int) -> int:
+        """Return the first time after a window."""
+        return key + 1
+
+    def last_closed(self, watermark: int) -> int:
+        """Return the last window that a watermark has passed."""
+        return watermark
+
+    def last_before(self, time: int) -> int:
+        """Return the window before the first that can hold a time."""
+        return time - 1
+
+
+class Clock(NamedTuple):
+    """The times of a table, the size of windows by them, and where windows with a slide lie."""
+
+    time: Time
+    size: Fraction | None
+    grid: Grid | None
+
+
+def read_clock(plan: Plan, time: Time, options: Options, place: Place) -> Clock:
+    """Return times by the clock of a plan's windows, and where these lie."""
+    window = plan.bound.window
+    if window is None:
+        return Clock(time, None, None)
+    size, slide, time = window_units(window, time, place)
+    if slide is None:
+        return Clock(time, size, None)
+    events = window.unit == "events"
+    offset = Fraction(0) if events else window_offset(options, time)
+    return Clock(time, size, make_grid(time, size, slide, offset, events))
+
+
+def make_grid(time: Time, size: Fraction, slide: Fraction, offset: Fraction, events: bool) -> Grid:
+    """Return where the windows of WITHIN size SLIDE slide lie."""
+    pane = _gcd(size, slide)
+    offset %= slide
+    if events or time.values.dtype == np.int64:
+        base = 0 if events else int(offset)
+        span, step = int(size), int(slide)
+
+        def columns(key: Array) -> list[pa.Array]:
+            write = pa.array if events else time.to_array
+            return [write(base + key * step), write(base + key * step + span)]
+
+        return Grid(base, span, step, int(pane), pane, events, lambda time: time, columns)
+
+    def exactly(key: Array) -> list[pa.Array]:
+        starts = [offset + int(k) * slide for k in key]
+        return [time.to_array(starts), time.to_array([start + size for start in starts])]
+
+    def numbers(time: Array) -> Array:
+        return pane_numbers(time, pane, offset)
+
+    return Grid(0, int(size / pane), int(slide / pane), 1, pane, False, numbers, exactly)
+
+
+def common_grid(grids: Sequence[Grid]) -> Grid:
+    """Return a grid whose panes are cut wherever one of the windows begins or ends."""
+    first = grids[0]
+    width = math.gcd(*(n for grid in grids for n in (grid.span, grid.step, grid.base - first.base)))
+    return replace(first, width=width)
+
+
+def pane_numbers(time: Array, pane: Fraction, offset: Fraction) -> Array:
+    """Return floor((time - offset) / pane) of doubles, exactly."""
+    with np.errstate(over="ignore", divide="ignore"):
+        quotient = (time - float(offset)) / float(pane)
+    if not (np.abs(quotient) < 2.0**62).all():
+        _check_range(0, 2**63, 0, 0, 0)
+    number = np.floor(quotient).astype(np.int64)
+    size = np.abs(quotient) + abs(float(offset / pane))  # what was rounded
+    close = np.abs(quotient - np.round(quotient)) <= 1e-9 * np.maximum(1.0, size)
+    if close.any():
+        values, place = np.unique(time[close], return_inverse=True)
+        (a, b), (c, d) = offset.as_integer_ratio(), pane.as_integer_ratio()
+        ratios = map(float.as_integer_ratio, values.tolist())
+        number[close] = np.array([(n * b - a * m) * d // (m * b * c) for n, m in ratios], np.int64)[place]
+    return number
+
+
+def trailing_starts(ends: Array, size: Fraction) -> Array:
+    """Return the last time of each end's type that is not in (end - size, end]."""
+    if ends.dtype == np.int64:
+        _check_range(int(ends.min(initial=0)), 0, 0, int(size), 1)
+        return ends - int(size)
+    span = float(size)
+    if span == size:  # what rounding took away tells whether the difference was rounded up
+        with np.errstate(over="ignore", invalid="ignore"):
+            start = ends - span
+            back = start - ends
+            lost = (ends - (start - back)) - (span + back)
+        return np.where(lost < 0, np.nextafter(start, -np.inf), start)
+    return np.array([_below(Fraction(end) - size) for end in ends.tolist()], np.float64)
+
+
+def _below(value: Fraction) -> float:
+    """Return the greatest double that is not above a number."""
+    near = float(value)
+    return near if near <= value else float(np.nextafter(near, -np.inf))
+
+
+def _check_range(low: int, high: int, offset: int, size: int, slide: int) -> None:
+    """Raise if the bounds of windows over times from low to high are beyond int64."""
+    if low - offset - size < -(2**63) or max(high + size, slide, high - offset) >= 2**63:
+        message = "the windows reach beyond the range of 64-bit times"
+        help = "choose a shorter window or a coarser unit, or drop rows with extreme times"
+        raise Place().error("overflow", message, help=help)
+
+
+def _check_count(count: float) -> None:
+    """Raise if there are too many windows."""
+    if count > MANY:
+        message = f"{count:.3g} windows hold rows, and each would be a row of the result"
+        help = "choose a longer SLIDE or a shorter WITHIN; WITHIN alone has windows only where trends end"
+        raise Place().error("too-many-windows", message, help=help)
+
+
+def _gcd(a: Fraction, b: Fraction) -> Fraction:
+    while b:
+        a, b = b, a % b
+    return a

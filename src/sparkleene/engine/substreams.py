@@ -1,0 +1,185 @@
+"""The rows of a table as sub-streams in order of time: what kernels run over, and the group of each sub-stream."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from functools import cached_property, partial
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from sparkleene.columns import fields
+from sparkleene.columns.compare import dense_ranks
+from sparkleene.columns.expressions import evaluate
+from sparkleene.columns.keys import codes, combine_codes
+from sparkleene.columns.labels import label_masks, read_masks
+from sparkleene.columns.options import Options
+from sparkleene.columns.times import Time
+from sparkleene.engine.memo import Memo
+from sparkleene.engine.spread import KeyCodes, spread_rows
+from sparkleene.errors import Place
+from sparkleene.kernels import order
+from sparkleene.language.bound import Field
+from sparkleene.plan.plan import Plan
+from sparkleene.threads import Pool
+
+Array = np.ndarray[Any, Any]
+
+
+@dataclass(frozen=True)
+class SubStreams:
+    """Rows by sub-stream and tick. Sub-stream g is the rows bounds[g]:bounds[g+1] of the arrays."""
+
+    rows: Array | None  # the table's row of each, None where the table is in order as it is
+    bounds: Array
+    tick: Array  # int64; equal ticks are simultaneous
+    time: Array  # int64 or float64, for windows
+    mask: Array  # the labels that a row can have here
+    group: Array  # the group of each sub-stream
+    groups: pa.Table  # the groups' attributes, a row each
+    known_ties: bool | None = None
+
+    @cached_property
+    def tied(self) -> bool:
+        """Whether some tick has several rows."""
+        if self.known_ties is not None:
+            return self.known_ties
+        return bool(order.ties(self.tick, self.bounds))
+
+    def take(self, column: Array) -> Array:
+        """Bring a column of the table into the order of the sub-streams."""
+        return column if self.rows is None else column[self.rows]
+
+
+def order_rows(
+    plan: Plan, table: pa.Table, time: Time, options: Options, threads: int, place: Place, memo: Memo
+) -> SubStreams:
+    """Divide a table into sub-streams and put their rows in order; keys that others have read are in the memo."""
+    bound = plan.bound
+    if options.masks:
+        mask = read_masks(bound, table, options.masks[0])
+    else:
+        mask, _ = label_masks(bound, table, options.type, place, threads)
+    mask, clock = read_only(mask), read_only(time.values)
+    tick = _ticks(clock, table, options.tiebreak, place)
+    if not bound.keys:
+        return _order_whole(table.num_rows, tick, clock, mask, threads)
+    found = [
+        memo.once(("codes", key.path), table, partial(codes, table, key.path, place)) for key in bound.keys
+    ]
+    keys = KeyCodes([code for code, _ in found], [values for _, values in found])
+    of_row = None
+    if len(plan.universal) == len(keys.codes):
+        code, first = combine_codes(keys.codes, [len(values) for values in keys.values])
+        of_sub = [column[first] for column in keys.codes]
+        if not plan.every_row:
+            code = np.where(mask == 0, code.dtype.type(-1), code)
+    else:
+        typed = _types_alone(plan, table, mask, options, place)
+        code, of_row, mask, of_sub = spread_rows(plan, keys, mask, typed)
+    rows, bounds = order.by_code(read_only(code), len(of_sub[0]) if of_sub else 0)
+    spread = tick if of_row is None else read_only(tick[of_row])
+    ordered = take_rows(spread, rows, threads)
+    order.sort_segments(ordered, rows, bounds)
+    ordered = read_only(ordered)
+    of_table = rows if of_row is None else of_row[rows]
+    times = ordered if tick is clock else read_only(take_rows(clock, of_table, threads))
+    masks = read_only(take_rows(mask, rows, threads))
+    return SubStreams(of_table, bounds, ordered, times, masks, *_groups(plan, keys, of_sub))
+
+
+def read_only(array: Array) -> Array:
+    """Return a read-only view: Arrow's columns are that, and numba compiles a kernel for each kind of array."""
+    view = array.view()
+    view.flags.writeable = False
+    return view
+
+
+def instants(time: Array) -> Array:
+    """Return int64 numbers that order times, whatever the table; those of integers are themselves."""
+    if time.dtype == np.int64:
+        return time
+    bits = (time + 0.0).view(np.int64)  # the bits of a double, made to order as integers
+    return read_only(bits ^ ((bits >> 63) & np.int64(2**63 - 1)))
+
+
+def take_rows(column: Array, rows: Array, threads: int) -> Array:
+    """Return the column's values at some rows."""
+    out = np.empty(len(rows), column.dtype)
+    edges = np.linspace(0, len(rows), threads + 1).astype(np.int64).tolist()
+    parts = [slice(a, b) for a, b in pairwise(edges)]
+    Pool(threads).map(lambda part: order.take(column, rows[part], out[part]), parts)
+    return out
+
+
+def _order_whole(count: int, tick: Array, clock: Array, mask: Array, threads: int) -> SubStreams:
+    """Put the rows of a table without keys in order: one sub-stream and one group."""
+    bounds, group = np.array([0, count], np.int64), np.zeros(1, np.int64)
+    falls, ties = _survey(tick, threads)
+    whole = SubStreams(None, bounds, tick, clock, mask, group, _no_attributes())
+    if not falls:
+        return replace(whole, known_ties=ties)
+    rows = np.argsort(tick, kind="stable")
+    ordered = read_only(take_rows(tick, rows, threads))
+    times = ordered if tick is clock else read_only(take_rows(clock, rows, threads))
+    return replace(whole, rows=rows, tick=ordered, time=times, mask=read_only(take_rows(mask, rows, threads)))
+
+
+def _survey(tick: Array, threads: int) -> tuple[bool, bool]:
+    """Tell whether some row comes before its predecessor, and whether some row comes with it."""
+    edges = np.linspace(0, tick.size, threads + 1).astype(np.int64).tolist()
+    parts = [slice(max(0, a - 1), b) for a, b in pairwise(edges)]
+    falls, ties = zip(*Pool(threads).map(lambda part: order.survey(tick[part]), parts), strict=True)
+    return any(falls), any(ties)
+
+
+def _types_alone(plan: Plan, table: pa.Table, mask: Array, options: Options, place: Place) -> Array:
+    """Return the labels that rows can have by their types, whatever the local predicates say."""
+    bound = plan.bound
+    if options.masks:
+        return read_masks(bound, table, options.masks[-1])
+    if plan.every_row or any(bound.local):
+        return label_masks(bound.without_local(), table, options.type, place)[0]
+    return mask
+
+
+def _ticks(time: Array, table: pa.Table, tiebreak: str | None, place: Place) -> Array:
+    """Return int64 numbers that order the rows, equal where rows are simultaneous."""
+    tick = instants(time)
+    if tiebreak is None:
+        return tick
+    column = evaluate(Field((tiebreak,)), table, place)
+    if fields.kind(column.type) == "other":
+        message = f"rows cannot be ordered: {fields.describe_column((tiebreak,), column)}"
+        raise place.error("wrong-type", message)
+    if column.null_count:
+        message = f"the tie-break column '{tiebreak}' has NULL or NaN values"
+        raise place.error("null-tiebreak", message, help="fill them, or choose a column without")
+    finer, _ = dense_ranks(column)
+    by_both = np.lexsort((finer, tick))
+    change = np.ones(len(tick), np.int64)
+    change[1:] = (np.diff(tick[by_both]) != 0) | (np.diff(finer[by_both]) != 0)
+    out = np.empty(len(tick), np.int64)
+    out[by_both] = np.cumsum(change)
+    return read_only(out)
+
+
+def _groups(plan: Plan, keys: KeyCodes, of_sub: list[Array]) -> tuple[Array, pa.Table]:
+    """Return the group of each sub-stream and the groups' attributes."""
+    bound = plan.bound
+    subs = len(of_sub[0])
+    named = list(zip(bound.group_names, bound.group, strict=True))
+    if not bound.group:
+        return np.zeros(subs, np.int64), _no_attributes()
+    if not subs:
+        return np.zeros(0, np.int64), pa.table({name: keys.values[k].slice(0, 0) for name, k in named})
+    group, first = combine_codes([of_sub[k] for k in bound.group], [len(keys.values[k]) for k in bound.group])
+    columns = {name: keys.values[k].take(pa.array(of_sub[k][first])) for name, k in named}
+    return group.astype(np.int64), pa.table(columns)
+
+
+def _no_attributes() -> pa.Table:
+    """Return a table of one row without columns."""
+    return pa.table({"": pa.nulls(1)}).select([])
