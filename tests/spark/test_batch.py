@@ -684,3 +684,9 @@ def test_explain(events: DataFrame) -> None:
     assert "it was asked for" in section(MANY, "combine")
     assert "an adjacent predicate" in section("RETURN COUNT(*) PATTERN A+ WHERE A.x < NEXT(A).x")
     assert "\nSpark\n" not in sk.query(ONE).explain(TABLE)
+
+
+def test_integers_of_any_length_are_added_up(spark: SparkSession) -> None:
+    from tests.engine.test_results import LONG, QUERY
+
+    assert QUERY.run(spark.createDataFrame(LONG)).toArrow().to_pylist() == QUERY.run(LONG).to_pylist()
