@@ -238,7 +238,7 @@ class Bench:
             query = sk.query(text, **COLUMNS).prepared
             _, [request] = PreparedWorkload({"query": query}).ask_spark(frame, "shuffle")
             low, rows, _ = batch.planned(request, frame)
-            keys = [low.plan.bound.keys[k].path[0] for k in low.plan.together]
+            keys = [low.plan.bound.keys[k].path[0] for k in low.plan.shuffle_keys]
             return rows.repartition(*keys).mapInArrow(Count(), "count long")
 
         return make

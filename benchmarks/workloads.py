@@ -189,7 +189,7 @@ def decision() -> float:
     options = made.prepared.options.for_engine()
     _, compiled, _, _ = Run(part, options).prepare(data)
     assert compiled.bursts is not None
-    given = compiled.bursts.priced(np.complex128, 1, 0)
+    given = compiled.bursts.with_costs(np.complex128, 1, 0)
     kind = int(given.set_of[compiled.events.symbol[1]])
     seen = np.bincount(compiled.events.symbol, minlength=compiled.program.labels.size)
     count = 100_000

@@ -44,7 +44,7 @@ def through_tasks(query: sk.Query, table: pa.Table) -> Rows:
     wider = pa.schema([*job.schema, *keys, pa.field(tasks.AGAIN, pa.bool_())])
     composing = replace(job, schema=wider)
     parts: list[pa.RecordBatch] = []
-    buckets = 3 if low.plan.together else 1
+    buckets = 3 if low.plan.shuffle_keys else 1
     for combine in (why_not_combined(low.plan, flat.schema, low.options) is None, False):
         pack = tasks.Pack(job, combine, buckets)
         packed = [pack.packed(flat.slice(i, 4)) for i in range(0, flat.num_rows, 4)]

@@ -62,7 +62,7 @@ def told(q: sk.Query, carry: Carry, found: Sequence[pa.Table]) -> pa.Table:
 
 def once(carry: Carry, found: Sequence[pa.Table]) -> None:
     """Where all keys of the shuffle are in GROUP-BY, each group and window comes once."""
-    if set(carry.run.plan.together) <= set(carry.run.plan.bound.group):
+    if set(carry.run.plan.shuffle_keys) <= set(carry.run.plan.bound.group):
         names = ["window_start", *carry.run.plan.bound.group_names]
         rows = [tuple(row.get(name) for name in names) for part in found for row in part.to_pylist()]
         assert len(rows) == len(set(rows)), rows

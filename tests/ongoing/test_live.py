@@ -28,7 +28,7 @@ from sparkleene.engine.results import add_partial, write_partial, write_results
 from sparkleene.engine.run import Run
 from sparkleene.ongoing import live as module
 from sparkleene.ongoing.live import Bucket, Live
-from sparkleene.ongoing.seal import sealed
+from sparkleene.ongoing.seal import seal
 
 TIMED = ("tumbling", "sliding", "hopping", "trigger")
 START = 1_000  # no row is before the first watermark
@@ -72,7 +72,7 @@ def streamed(query: sk.Query, rows: pa.Table, seed: int, count: int = 3) -> tupl
     delay = chance.choice([0, 1, 3, 20])
     order = np.argsort(times + np.array([chance.uniform(0, delay) for _ in times]), kind="stable")
     flat, times = flat.take(pa.array(order)), times[order]
-    keys = [live.plan.bound.keys[k].path[0] for k in live.plan.together]
+    keys = [live.plan.bound.keys[k].path[0] for k in live.plan.shuffle_keys]
     owner = buckets(flat, keys, count) if keys and flat.num_rows else np.zeros(flat.num_rows, int)
     cuts = split(chance, flat.num_rows)
     kept = [Kept() for _ in range(count)]
@@ -88,7 +88,7 @@ def streamed(query: sk.Query, rows: pa.Table, seed: int, count: int = 3) -> tupl
                     if at[some].size:
                         piece = part.take(pa.array(np.arange(mine.size)[some]))
                         given = (int(at[some].min()), int(at[some].max()))
-                        assert not bucket.add(sealed(to_bytes(piece)), piece.num_rows, *given)
+                        assert not bucket.add(seal(to_bytes(piece)), piece.num_rows, *given)
                 bucket.tidy()
                 bucket.save()
             bucket = Bucket.load(live, store)
@@ -108,7 +108,7 @@ def streamed(query: sk.Query, rows: pa.Table, seed: int, count: int = 3) -> tupl
     )
     names = ["window_start", *live.plan.bound.group_names]
     windows = [tuple(row[n] for n in names) for part in found for row in part.to_pylist()]
-    if set(live.plan.together) <= set(live.plan.bound.group):
+    if set(live.plan.shuffle_keys) <= set(live.plan.bound.group):
         assert len(windows) == len(set(windows))
     return whole.sort_by([(name, "ascending") for name in names]).to_pylist(), kept
 
@@ -174,8 +174,8 @@ def early(query: sk.Query, rows: pa.Table, seed: int) -> None:
         part = flat.slice(begin, end - begin)
         times = live.times(part)
         bucket = Bucket.load(live, store)
-        assert not bucket.add(sealed(to_bytes(part)), part.num_rows, int(times.min()), int(times.max()))
-        for evaluated in bucket.early(part):
+        assert not bucket.add(seal(to_bytes(part)), part.num_rows, int(times.min()), int(times.max()))
+        for evaluated in bucket.evaluate_early(part):
             for row in write_results(evaluated, not live.plan.machine.monotone).to_pylist():
                 shown[tuple(row[name] for name in names)] = row
         bucket.save()
@@ -218,7 +218,7 @@ def rows_of(times: Any, seed: int = 0) -> pa.Table:
 def fed(bucket: Bucket, flat: pa.Table) -> int:
     """Give a bucket rows; return how many were late."""
     times = bucket.live.times(flat)
-    return bucket.add(sealed(to_bytes(flat)), flat.num_rows, int(times.min()), int(times.max()))
+    return bucket.add(seal(to_bytes(flat)), flat.num_rows, int(times.min()), int(times.max()))
 
 
 @pytest.mark.parametrize(

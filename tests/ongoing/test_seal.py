@@ -14,7 +14,7 @@ import sparkleene as sk
 from sparkleene.columns.ipc import to_bytes, to_table
 from sparkleene.errors import DataError, Diagnostic
 from sparkleene.ongoing.live import Bucket, Live
-from sparkleene.ongoing.seal import VERSION, opened, sealed
+from sparkleene.ongoing.seal import VERSION, seal, unseal
 
 QUERY = "RETURN user, COUNT(*) PATTERN SEQ(A+, B) WHERE [user] GROUP-BY user WITHIN 10 SLIDE 5"
 ROWS = pa.table({"time": [11, 12, 13, 14], "type": list("AABA"), "user": list("xyxx")})
@@ -37,7 +37,7 @@ def kept() -> tuple[Live, Kept]:
     bucket = Bucket.load(live, store)
     for part in (flat.slice(0, 2), flat.slice(2)):
         times = live.times(part)
-        bucket.add(sealed(to_bytes(part)), part.num_rows, int(times.min()), int(times.max()))
+        bucket.add(seal(to_bytes(part)), part.num_rows, int(times.min()), int(times.max()))
     bucket.save()
     return live, store
 
@@ -54,31 +54,31 @@ def flipped(content: bytes, at: int, mask: int = 1) -> bytes:
 
 
 def test_what_is_sealed_comes_back() -> None:
-    assert bytes(opened(sealed(b"some state"))) == b"some state"
-    assert bytes(opened(sealed(b""))) == b""
+    assert bytes(unseal(seal(b"some state"))) == b"some state"
+    assert bytes(unseal(seal(b""))) == b""
     table = pa.table({"a": [1, None], "b": ["x", "y"]})
-    assert to_table(opened(sealed(to_bytes(table)))).equals(table)
+    assert to_table(unseal(seal(to_bytes(table)))).equals(table)
 
 
 def test_every_bit_is_checked() -> None:
-    whole = sealed(b"some state")
+    whole = seal(b"some state")
     for at in range(len(whole)):
         for bit in range(8):
-            found = refused(lambda at=at, bit=bit: opened(flipped(whole, at, 1 << bit)))  # type: ignore[misc]
+            found = refused(lambda at=at, bit=bit: unseal(flipped(whole, at, 1 << bit)))  # type: ignore[misc]
             assert found.code == ("state-version" if at == 3 else "damaged-state")
 
 
 def test_every_length_is_checked() -> None:
-    whole = sealed(b"some state")
+    whole = seal(b"some state")
     for end in range(len(whole)):
-        assert refused(lambda end=end: opened(whole[:end])).code == "damaged-state"  # type: ignore[misc]
-    assert refused(lambda: opened(whole + b"\0")).code == "damaged-state"
+        assert refused(lambda end=end: unseal(whole[:end])).code == "damaged-state"  # type: ignore[misc]
+    assert refused(lambda: unseal(whole + b"\0")).code == "damaged-state"
 
 
 def test_another_version() -> None:
-    whole = bytearray(sealed(b"some state"))
+    whole = bytearray(seal(b"some state"))
     whole[3] = VERSION + 1
-    found = refused(lambda: opened(bytes(whole)))
+    found = refused(lambda: unseal(bytes(whole)))
     assert found.code == "state-version"
     assert found.message == (
         f"the state is of version {VERSION + 1}, and this release reads version {VERSION}"
@@ -106,24 +106,22 @@ def test_a_segment_that_is_gone_or_another() -> None:
     without = Kept({number: content for number, content in store.items() if number != 0})
     assert "segment 0 is missing" in refused(lambda: closed(live, without)).message
     shorter = Kept(store)
-    shorter[0] = sealed(to_bytes(to_table(opened(store[0])).slice(1)))
+    shorter[0] = seal(to_bytes(to_table(unseal(store[0])).slice(1)))
     assert "segment 0" in refused(lambda: closed(live, shorter)).message
 
 
 @pytest.mark.parametrize("head", [b"", b"{", b"[]", b"{}", b'{"identity": {"query": ""}}'])
 def test_a_head_that_says_nothing(head: bytes) -> None:
     live, store = kept()
-    store.set_head(sealed(head))
+    store.set_head(seal(head))
     assert refused(lambda: Bucket.load(replace(live, identity={}), store)).code == "damaged-state"
 
 
 def test_a_head_without_a_member() -> None:
     live, store = kept()
-    whole = json.loads(bytes(opened(store[-1])))
+    whole = json.loads(bytes(unseal(store[-1])))
     for name in whole:
-        store.set_head(
-            sealed(json.dumps({key: value for key, value in whole.items() if key != name}).encode())
-        )
+        store.set_head(seal(json.dumps({key: value for key, value in whole.items() if key != name}).encode()))
         assert refused(lambda: Bucket.load(live, store)).code == "damaged-state"
 
 
@@ -149,5 +147,5 @@ def test_a_segment_in_the_place_of_another() -> None:
     live, store = kept()
     bucket = Bucket.load(live, store)
     one = next(iter(number for number in store if number >= 0))
-    store[one] = sealed(bytes(opened(store[one]))[:-1] + b"?")
+    store[one] = seal(bytes(unseal(store[one]))[:-1] + b"?")
     assert refused(lambda: bucket.read(bucket.segments[0])).code == "damaged-state"

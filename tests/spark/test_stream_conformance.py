@@ -260,7 +260,7 @@ def stream_of(query: sk.Query, rows: pa.Schema, buckets: int, update: bool) -> t
 
     schema = checked(plan, rows.empty_table(), run.options, run.place)
     group = set(low.plan.bound.group)
-    together = [k for k in low.plan.together if not update or k in group]
+    together = [k for k in low.plan.shuffle_keys if not update or k in group]
     parts = not set(together) <= group
     job = make_job([Request(run.part, run.options, ())], [low], sent_columns([low], schema, parts), parts)
     keys = tuple(low.plan.bound.keys[k].path[0] for k in together)

@@ -291,7 +291,7 @@ def classes(given: Arrays, burst: range) -> list[Class]:
     """Part the copies of a burst's types, and price them."""
     assert given.bursts is not None
     sums = given.program.sum_labels
-    g = given.bursts.priced(np.float64, 1, sums.size)
+    g = given.bursts.with_costs(np.float64, 1, sums.size)
     symbols = given.events.symbol[burst]
     (kind,) = set(g.set_of[symbols].tolist())
     found: dict[tuple[Any, ...], list[int]] = {}

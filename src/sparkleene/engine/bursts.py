@@ -45,7 +45,7 @@ class Bursts:
     choice: Array
     lock: Lock = field(default_factory=Lock)
 
-    def priced(self, dtype: Any, columns: int, sums: int) -> Graphlets:
+    def with_costs(self, dtype: Any, columns: int, sums: int) -> Graphlets:
         """Return the arrays with the costs of a number system."""
         cost = np.array(COSTS[np.dtype(dtype).name])
         cost[[STEP, PRODUCT, CLOSED]] *= columns * (1 + sums)

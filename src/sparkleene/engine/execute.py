@@ -152,7 +152,7 @@ class _Execution:
             linear.vectors(program, events, field, lo, hi, out, out_low)
         else:
             counter = np.zeros_like(bursts.counter)
-            priced = bursts.priced(field.one.dtype, field.one.size, program.sum_labels.size)
+            priced = bursts.with_costs(field.one.dtype, field.one.size, program.sum_labels.size)
             graphlets.vectors(program, priced, events, field, lo, hi, out, counter)
             bursts.count(counter)
 

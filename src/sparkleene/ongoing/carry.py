@@ -46,7 +46,7 @@ NEVER, EVER = -(1 << 63), (1 << 63) - 1  # before and after all windows
 class Carry:
     """Evaluates the rows of a lowered plan, in order, and holds few of them.
 
-    They come by the keys of `Plan.together`, then by time. `chunk` is the number of rows that are evaluated
+    They come by the keys of `Plan.shuffle_keys`, then by time. `chunk` is the number of rows that are evaluated
     together; `rows` is the number of those that are held.
     """
 
@@ -55,7 +55,7 @@ class Carry:
         self.run = run = replace(run, part=run.part.map(lambda plan: replace(plan, backward=None)))
         self.chunk = chunk
         plan = run.plan
-        self.paths = [plan.bound.keys[k].path for k in plan.together]
+        self.paths = [plan.bound.keys[k].path for k in plan.shuffle_keys]
         window = plan.bound.window
         typed = [key.labels for key in plan.bound.keys if key.labels is not None]
         slides = window is None or window.slide is not None

@@ -28,7 +28,7 @@ from sparkleene.engine.run import Evaluated, Run
 from sparkleene.engine.windows import KeyRange
 from sparkleene.errors import DataError, Diagnostic
 from sparkleene.ongoing.compose import compose, why_not_combined
-from sparkleene.ongoing.seal import AGAIN, checksum, damaged, opened, sealed
+from sparkleene.ongoing.seal import AGAIN, checksum, damage_error, seal, unseal
 from sparkleene.ongoing.stretches import stretches
 from sparkleene.plan.aggregates import aggregates
 from sparkleene.plan.plan import Plan
@@ -157,21 +157,21 @@ class Bucket:
         if kept is None:
             return bucket
         try:
-            head = json.loads(bytes(opened(kept)))
+            head = json.loads(bytes(unseal(kept)))
             _compare(head["identity"], live.identity)
             bucket.seen, bucket.done, bucket.settled, bucket.next = (
                 head[name] for name in ("seen", "done", "settled", "next")
             )
             bucket.segments = [Segment(*segment) for segment in head["segments"]]
         except (KeyError, TypeError, ValueError) as error:
-            raise damaged(f"its head cannot be read ({error})") from error
+            raise damage_error(f"its head cannot be read ({error})") from error
         return bucket
 
     def save(self) -> None:
         """Keep the head."""
         head = {name: getattr(self, name) for name in ("seen", "done", "settled", "next")}
         head |= {"identity": self.live.identity, "segments": self.segments}
-        self.store.set_head(sealed(json.dumps(head, separators=(",", ":")).encode()))
+        self.store.set_head(seal(json.dumps(head, separators=(",", ":")).encode()))
 
     # ---- rows in
 
@@ -183,7 +183,7 @@ class Bucket:
         if first > self.seen:
             self._put(PENDING, kept, rows, first, last)
             return 0
-        table = to_table(opened(kept))
+        table = to_table(unseal(kept))
         times = self.live.times(table)
         good = times > self.seen
         self._write(PENDING, table.filter(pa.array(good)), times[good])
@@ -220,7 +220,7 @@ class Bucket:
         if step * STEPS <= windows.span <= (watermark - self.settled) * PARTS:
             self._settle(watermark)
 
-    def early(self, new: pa.Table) -> Iterator[Evaluated]:
+    def evaluate_early(self, new: pa.Table) -> Iterator[Evaluated]:
         """Yield the windows that new rows have changed, as they are so far, of the groups that have such rows."""
         live = self.live
         times = live.times(new)
@@ -252,18 +252,18 @@ class Bucket:
         """Keep a table, if it has rows."""
         if table.num_rows:
             last = int((times if ends is None else ends).max())
-            self._put(kind, sealed(to_bytes(table)), table.num_rows, int(times.min()), last)
+            self._put(kind, seal(to_bytes(table)), table.num_rows, int(times.min()), last)
 
     def read(self, segment: Segment) -> pa.Table:
         """Return the table of a segment."""
         kept = self.store.blob(segment.number)
         if kept is None:
-            raise damaged(f"segment {segment.number} is missing")
+            raise damage_error(f"segment {segment.number} is missing")
         if checksum(kept) != segment.sum:
-            raise damaged(f"segment {segment.number} is not the one that the head names")
-        table = to_table(opened(kept))
+            raise damage_error(f"segment {segment.number} is not the one that the head names")
+        table = to_table(unseal(kept))
         if table.num_rows != segment.rows:
-            raise damaged(f"segment {segment.number} has {table.num_rows} rows, not {segment.rows}")
+            raise damage_error(f"segment {segment.number} has {table.num_rows} rows, not {segment.rows}")
         return table
 
     def _drop(self, gone: Sequence[Segment]) -> None:

@@ -51,18 +51,18 @@ def explain(
     more: Mapping[str, Iterable[tuple[str, ...]]] | None = None,
 ) -> str:
     """Return how the planned query of this text is evaluated; `more` are sections that others know."""
-    told = _Explainer(plan, reading or Reading())
+    explainer = _Explainer(plan, reading or Reading())
     sections = {
         "Query": text.splitlines(),
-        "Matching": table(told.matching()),
-        "Labels": table(told.labels()),
-        f"Automaton of {count(told.q, 'state')}": told.automaton(),
-        "Sub-streams": table(told.substreams()),
-        "Predicates": table(told.predicates()),
-        f"Granularity: {plan.overall}": told.storage(),
-        "Window": table(told.window()),
-        "Result": table(told.result()),
-        "Cost": table(told.cost()),
+        "Matching": table(explainer.matching()),
+        "Labels": table(explainer.labels()),
+        f"Automaton of {count(explainer.q, 'state')}": explainer.automaton(),
+        "Sub-streams": table(explainer.substreams()),
+        "Predicates": table(explainer.predicates()),
+        f"Granularity: {plan.overall}": explainer.storage(),
+        "Window": table(explainer.window()),
+        "Result": table(explainer.result()),
+        "Cost": table(explainer.cost()),
     }
     sections |= {title: table(rows) for title, rows in (more or {}).items()}
     return "\n\n".join(

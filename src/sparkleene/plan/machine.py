@@ -59,12 +59,12 @@ class Machine:
     accepting: frozenset[int]
     negated: int  # mask of the labels inside NOT
     momentary: bool = False  # finished trends count only at the tick at which they end
-    apart: bool = False  # the operands are patterns of several queries, each with results of its own
+    per_query: bool = False  # the operands are patterns of several queries, each with results of its own
 
     @property
     def classes(self) -> int:
         """The number of kinds of result: 1 for each query, or for AND 3 (first operand only, second only, both)."""
-        return len(self.operands) if self.apart or len(self.operands) == 1 else 3
+        return len(self.operands) if self.per_query or len(self.operands) == 1 else 3
 
     @property
     def monotone(self) -> bool:
@@ -120,11 +120,11 @@ def build(
     labels: int,
     negated: int,
     momentary: bool = False,
-    apart: bool = False,
+    per_query: bool = False,
 ) -> Machine:
     """Build the machine of one or several patterns over the same labels.
 
-    Several are the operands of an AND or, if they are `apart`, patterns of queries that are evaluated together:
+    Several are the operands of an AND or, if results are `per_query`, patterns of queries evaluated together:
     where a partial trend can go on in several of them, it is in one state for all of these.
     """
     masks = [sum(1 << i for i in chosen) for chosen in _subsets(negated)]
@@ -172,7 +172,7 @@ def build(
         ends = [(i, _accept(operands, states[i])) for i in sorted(accepting)]
     else:
         ends = [(i, state) for i, state in enumerate(states) if state.final]
-    outs = tuple((i, kind) for i, state in ends for kind in _classes(state, apart))
+    outs = tuple((i, kind) for i, state in ends for kind in _classes(state, per_query))
     return Machine(
         semantics,
         operands,
@@ -183,7 +183,7 @@ def build(
         frozenset(accepting),
         negated,
         momentary,
-        apart,
+        per_query,
     )
 
 
@@ -318,10 +318,10 @@ def _accept(operands: tuple[Positions, ...], state: State) -> State | None:
     return None if all(view is None for view in views) else State(tuple(views), final=True)
 
 
-def _classes(state: State | None, apart: bool) -> list[int]:
+def _classes(state: State | None, per_query: bool) -> list[int]:
     """Return the kinds of result that finished trends count for."""
     assert state is not None
     there = [i for i, view in enumerate(state.views) if view is not None]
-    if apart or len(state.views) == 1:
+    if per_query or len(state.views) == 1:
         return there
     return [2] if len(there) == 2 else there

@@ -61,7 +61,7 @@ def physical(plan: Plan, machine: Machine) -> Physical:
     used = {pair for s, by, _ in machine.transitions if (pair := plan.pair_between(machine, s, by)) >= 0}
     pairs = [plan.pairs[p] for p in sorted(used)]
     lows = any(output.function in ("min", "max") for output in plan.bound.outputs)
-    bursts = machine.apart and not pairs and not machine.forgetful and not lows
+    bursts = machine.per_query and not pairs and not machine.forgetful and not lows
     own = tuple(search(pair, machine.semantics) for pair in plan.pairs)
     if not pairs:
         return Physical("linear", "linear", own, "", False, bursts)

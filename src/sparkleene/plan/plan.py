@@ -53,7 +53,7 @@ class Plan:
         """The plan for rows in the order in which they are read: its own, or that for the opposite order."""
         if self.backward is None:
             return self
-        return Plan(self.bound, self.backward, tuple(pair.turned() for pair in self.pairs))
+        return Plan(self.bound, self.backward, tuple(pair.reverse() for pair in self.pairs))
 
     @property
     def lookups(self) -> int:
@@ -119,7 +119,7 @@ class Plan:
         return tuple(k for k, key in enumerate(self.bound.keys) if key.labels is None)
 
     @cached_property
-    def together(self) -> tuple[int, ...]:
+    def shuffle_keys(self) -> tuple[int, ...]:
         """The keys whose equal values have to be in one place, by which rows can be spread.
 
         Windows per trigger end where a trend of their group does, so there all of a group has to come together.

@@ -162,7 +162,7 @@ def positions(pattern: Pattern, index: Mapping[str, int]) -> Positions:
     )
 
 
-def turned(p: Positions) -> Positions:
+def reverse_positions(p: Positions) -> Positions:
     """Return the positions of the same pattern, without NOT, read from its end."""
     follow: dict[int, dict[int, Guards]] = {q: {} for q in p.follow}
     for a, after in p.follow.items():

@@ -29,7 +29,7 @@ class Pair:
     comparisons: tuple[Comparison, ...]
     general: tuple[Term, ...]  # conditions that do not separate
 
-    def turned(self) -> Pair:
+    def reverse(self) -> Pair:
         """Return the same for events that come in the opposite order."""
         comparisons = tuple(
             Comparison(FLIPPED[c.op], swap_events(c.right), swap_events(c.left)) for c in self.comparisons

@@ -102,7 +102,7 @@ def _paths(data: Any) -> tuple[list[str], dict[str, Ask]]:
 def _told(request: Request, low: Lowered, choice: Choice, who: str) -> Iterator[tuple[str, str]]:
     """Tell how Spark evaluates a query."""
     bound = low.plan.bound
-    names = [bound.keys[k].path[0] for k in low.plan.together]
+    names = [bound.keys[k].path[0] for k in low.plan.shuffle_keys]
     yield "strategy", f"{choice.strategy}: {MEANING[choice.strategy]}"
     yield "because", choice.reason
     every = request.options.type is None and request.plan.bound.types is None

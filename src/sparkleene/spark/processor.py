@@ -17,7 +17,7 @@ import pyarrow as pa
 from sparkleene.columns.fields import as_numpy
 from sparkleene.columns.ipc import to_bytes, to_table
 from sparkleene.errors import SparkleeneError
-from sparkleene.ongoing.seal import damaged, sealed
+from sparkleene.ongoing.seal import damage_error, seal
 from sparkleene.spark.jobs import Job, with_cores
 from sparkleene.spark.tasks import Batches, by_bucket, chunks, failed, sent
 
@@ -148,7 +148,7 @@ class Enter:
                 bits = None if counted.all() else np.packbits(counted).tobytes()
                 part = part.drop_columns([COUNTED])
                 times = live.times(part)
-                kept: Any = sealed(to_bytes(part.cast(stream.rows)))  # times are the same in every zone
+                kept: Any = seal(to_bytes(part.cast(stream.rows)))  # times are the same in every zone
                 found[some[bucket]] = part.num_rows, int(times.min()), int(times.max()), kept, bits, None
         return parcels(found)
 
@@ -245,7 +245,7 @@ class Processor:
         bucket = Bucket.load(self.lives[part], self.kept)
         first, self.home = self.home, home
         if home not in self.parts or (first is not None and self.place(home) != self.place(first)):
-            raise damaged(f"bucket {home} is in the partition of bucket {first}")
+            raise damage_error(f"bucket {home} is in the partition of bucket {first}")
         return bucket
 
     def place(self, home: int) -> int:
@@ -282,7 +282,7 @@ class Processor:
             fresh = pa.concat_tables(
                 [bucket.read(segment) for segment in added], promote_options="permissive"
             )
-            for evaluated in bucket.early(fresh):
+            for evaluated in bucket.evaluate_early(fresh):
                 yield from self._shaped(self.stream.job.write_all(evaluated, zeros=True))
         if added or new:
             bucket.tidy()

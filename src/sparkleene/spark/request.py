@@ -61,7 +61,7 @@ class Request:
     @property
     def keys(self) -> tuple[Path, ...]:
         """The attributes by which rows can be spread."""
-        return tuple(self.plan.bound.keys[k].path for k in self.plan.together)
+        return tuple(self.plan.bound.keys[k].path for k in self.plan.shuffle_keys)
 
     def mapped(self, rows: DataFrame, task: Any, schema: pa.Schema) -> DataFrame:
         """Run a task over the partitions of a DataFrame.

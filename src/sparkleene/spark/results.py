@@ -91,14 +91,14 @@ def sent(lows: Sequence[Lowered], schema: pa.Schema, parts: bool) -> pa.Schema:
 
 def _common(lows: Sequence[Lowered]) -> tuple[str, ...]:
     """Return the columns by which the rows of all plans can be spread."""
-    keys = [[low.plan.bound.keys[k].path[0] for k in low.plan.together] for low in lows]
+    keys = [[low.plan.bound.keys[k].path[0] for k in low.plan.shuffle_keys] for low in lows]
     return tuple(key for key in keys[0] if all(key in other for other in keys))
 
 
 def one_place(low: Lowered, keys: Sequence[str] | None = None) -> bool:
     """Tell whether all sub-streams of a group come to one task, where rows are spread by some of the keys."""
     bound = low.plan.bound
-    spread = {bound.keys[k].path[0] for k in low.plan.together} if keys is None else {*keys}
+    spread = {bound.keys[k].path[0] for k in low.plan.shuffle_keys} if keys is None else {*keys}
     return spread <= {bound.keys[k].path[0] for k in bound.group}
 
 

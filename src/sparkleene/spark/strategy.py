@@ -69,7 +69,7 @@ def choose_strategy(
         return Choice("shuffle", f"matrices of {states} states are larger than the rows they stand for")
     if ordered:
         return Choice("combine", "the files' row groups follow each other in time")
-    if plan.together:
+    if plan.shuffle_keys:
         return Choice(
             "shuffle", "keys spread the rows, and nobody knows whether the input is in order of time"
         )

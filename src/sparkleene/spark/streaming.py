@@ -96,7 +96,7 @@ def stream_of(
 def _together(low: Lowered, update: bool) -> tuple[int, ...]:
     """Return the keys by which rows are spread."""
     # In update mode a window's value is sent by one bucket, so all of its group is there.
-    return tuple(k for k in low.plan.together if not update or k in low.plan.bound.group)
+    return tuple(k for k in low.plan.shuffle_keys if not update or k in low.plan.bound.group)
 
 
 def _own(request: Request, low: Lowered) -> list[str]:

@@ -27,7 +27,7 @@ def trends(request: Request, frame: DataFrame, limit: int | None) -> DataFrame:
     found = task.found(empty(frame.schema, request.needed)).schema
     schema = pa.schema([(field.name, returned(field.name, field.type, request.place)) for field in found])
     rows = batch.relevant(request, frame).select([sql.column((name,)) for name in request.needed])
-    keys = [sql.column(plan.bound.keys[k].path) for k in plan.together]
+    keys = [sql.column(plan.bound.keys[k].path) for k in plan.shuffle_keys]
     moved = rows.repartition(*keys) if keys else rows.repartition(1)
     wider = schema.append(pa.field(tasks.ERROR, pa.string()))
     task = replace(task, schema=wider)

@@ -23,13 +23,13 @@ def explain(parts: Sequence[Part], sharing: str) -> str:
         keys = tuple(sorted(".".join(key.path) for key in part.plan.bound.keys))
         orders.setdefault(keys, []).extend(part.names)
     for keys, names in orders.items():
-        whose = "" if len(orders) == 1 else f" for {_listed(names)}"
+        whose = "" if len(orders) == 1 else f" for {_list_names(names)}"
         by = f"rows by {', '.join(keys)}" if keys else "all rows"
         lines.append(f"Order: one scan and order of {by}{whose}")
     for part in parts:
         if part.is_shared:
-            lines.append(f"Together: {_listed(part.names)}")
-            lines += [f"  {name:<11} {told}" for name, told in _together(part)]
+            lines.append(f"Together: {_list_names(part.names)}")
+            lines += [f"  {name:<11} {text}" for name, text in _together(part)]
         else:
             lines.append(f"Alone: {part.names[0]}")
             lines.append(f"  {'states':<11} {len(part.plan.machine.states)}")
@@ -37,9 +37,9 @@ def explain(parts: Sequence[Part], sharing: str) -> str:
                 lines.append(f"  {'because':<11} {_reason(part.plan)}")
     if sharing != "never":
         for joint in find_joints(parts):
-            lines.append(f"Panes: {_listed(joint.part.names)}")
-            told = "windows are made of common panes where that costs less than each kind by itself"
-            lines.append(f"  {'states':<11} {len(joint.part.plan.machine.states)}; {told}")
+            lines.append(f"Panes: {_list_names(joint.part.names)}")
+            text = "windows are made of common panes where that costs less than each kind by itself"
+            lines.append(f"  {'states':<11} {len(joint.part.plan.machine.states)}; {text}")
     return "\n".join(lines)
 
 
@@ -91,7 +91,7 @@ def _reason(plan: Plan) -> str:
     return "no other query has its semantics, window, keys and groups, or one machine for both is larger than two"
 
 
-def _listed(names: Sequence[str]) -> str:
+def _list_names(names: Sequence[str]) -> str:
     if len(names) <= MOST:
         return ", ".join(names)
     return f"{', '.join(names[: MOST - 1])} and {len(names) - MOST + 1} more"

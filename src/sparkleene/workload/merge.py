@@ -17,7 +17,7 @@ from sparkleene.plan.machine import MachineTooLarge, build
 from sparkleene.plan.part import Member, Part
 from sparkleene.plan.physical import search
 from sparkleene.plan.plan import Plan
-from sparkleene.plan.positions import positions, turned
+from sparkleene.plan.positions import positions, reverse_positions
 from sparkleene.plan.predicates import pairs
 
 MOST_LABELS = 62
@@ -142,7 +142,7 @@ def merge(queries: Sequence[Member], always: bool = False) -> Part | None:
     )
     negated = sum(1 << i for i, label in enumerate(labels) if label.negated)
     try:
-        machine = build(operands, bounds[0].semantics, len(labels), negated, apart=True)
+        machine = build(operands, bounds[0].semantics, len(labels), negated, per_query=True)
     except MachineTooLarge:
         return None
     outputs: list[Output] = []
@@ -176,9 +176,9 @@ def _cheaper(plan: Plan) -> Plan:
     machine = plan.machine
     if not plan.pairs or machine.forgetful:
         return plan
-    operands = tuple(map(turned, machine.operands))
+    operands = tuple(map(reverse_positions, machine.operands))
     try:
-        other = build(operands, machine.semantics, len(plan.bound.labels), machine.negated, apart=True)
+        other = build(operands, machine.semantics, len(plan.bound.labels), machine.negated, per_query=True)
     except MachineTooLarge:
         return plan
     backward = replace(plan, backward=other)

@@ -27,11 +27,11 @@ class BurstStats:
     def __str__(self) -> str:
         """Say it in a line."""
         kind = ", ".join(self.types)
-        told = f"{kind}: {self.bursts:,} bursts of {self.rows:,} rows, {self.shared:,} shared"
+        text = f"{kind}: {self.bursts:,} bursts of {self.rows:,} rows, {self.shared:,} shared"
         if not self.shared:
-            return told
+            return text
         return (
-            f"{told} with {self.shared_rows:,} rows, {self.snapshots:,} snapshots, {self.columns:,} columns"
+            f"{text} with {self.shared_rows:,} rows, {self.snapshots:,} snapshots, {self.columns:,} columns"
         )
 
 
