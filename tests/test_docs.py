@@ -160,6 +160,17 @@ def anchors(path: Path) -> set[str]:
     return {re.sub(r"[^\w\- ]", "", heading.lower()).strip().replace(" ", "-") for heading in headings}
 
 
+@pytest.mark.parametrize("name", ["CONTRIBUTING.md", "docs/concepts/inside.md", "docs/concepts/decisions.md"])
+def test_files_that_contributors_are_sent_to_are_there(name: str) -> None:
+    package = ROOT / "src" / "sparkleene"
+    text = re.sub(
+        r"^```.*?^```", "", (ROOT / name).read_text(encoding="utf-8"), flags=re.MULTILINE | re.DOTALL
+    )
+    for file in re.findall(r"`([\w/]+(?:\.py|/))`", text):
+        anywhere = [] if "/" in file else list(package.rglob(file))
+        assert anywhere or (package / file).exists() or (ROOT / file).exists(), f"{name}: {file}"
+
+
 def sections(path: Path) -> dict[str, str]:
     """Return the text below each heading of a page, that of smaller headings aside."""
     parts = re.split(r"^#+ (.+)$", path.read_text(encoding="utf-8"), flags=re.MULTILINE)
