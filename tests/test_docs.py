@@ -160,15 +160,25 @@ def anchors(path: Path) -> set[str]:
     return {re.sub(r"[^\w\- ]", "", heading.lower()).strip().replace(" ", "-") for heading in headings}
 
 
-@pytest.mark.parametrize("name", ["CONTRIBUTING.md", "docs/concepts/inside.md", "docs/concepts/decisions.md"])
-def test_files_that_contributors_are_sent_to_are_there(name: str) -> None:
+@pytest.mark.parametrize(
+    "path", [ROOT / "CONTRIBUTING.md", *PAGES], ids=lambda path: str(path.relative_to(ROOT))
+)
+def test_source_files_that_are_named_are_there(path: Path) -> None:
     package = ROOT / "src" / "sparkleene"
-    text = re.sub(
-        r"^```.*?^```", "", (ROOT / name).read_text(encoding="utf-8"), flags=re.MULTILINE | re.DOTALL
-    )
-    for file in re.findall(r"`([\w/]+(?:\.py|/))`", text):
-        anywhere = [] if "/" in file else list(package.rglob(file))
-        assert anywhere or (package / file).exists() or (ROOT / file).exists(), f"{name}: {file}"
+    text = re.sub(r"^```.*?^```", "", path.read_text(encoding="utf-8"), flags=re.MULTILINE | re.DOTALL)
+    for file in re.findall(r"`(\w[\w/]*/(?:\w+\.py)?)`", text):
+        assert (package / file).exists() or (ROOT / file).exists(), f"{path.relative_to(ROOT)}: {file}"
+
+
+@pytest.mark.parametrize("page", ["CONTRIBUTING.md", "docs/concepts/inside.md", "docs/concepts/decisions.md"])
+def test_names_are_in_the_files_where_they_are_said_to_be(page: str) -> None:
+    text = (ROOT / page).read_text(encoding="utf-8")
+    found = re.findall(r"`(\w+)`(?: in | \()`([\w/]+\.py)`", text.replace("\n", " "))
+    for file, names in re.findall(r"`([\w/]+\.py)` \(((?:`[\w.]+`(?:, )?)+)\)", text):
+        found += [(name, file) for name in re.findall(r"\w+", names)]
+    for name, file in found:
+        source = (ROOT / "src" / "sparkleene" / file).read_text(encoding="utf-8")
+        assert re.search(rf"\b{name}\b", source), f"{page}: {name} is not in {file}"
 
 
 def sections(path: Path) -> dict[str, str]:
