@@ -20,7 +20,7 @@ import sparkleene as sk
 from benchmarks import spark_batch
 from benchmarks.common import Line, best
 from sparkleene.engine.run import Run
-from sparkleene.kernels import graphlets as kernel
+from sparkleene.kernels import bursts as kernel
 from sparkleene.workload import Workload, workload
 
 TYPES = [f"T{number}" for number in range(1, 15)]
@@ -202,9 +202,9 @@ def _decide(g: Any, kind: int, sum_labels: Any, seen: Any, count: int) -> int:
     steps = np.zeros(g.template.size, np.int64)
     found = 0
     for _ in range(count):
-        kernel.classes(g, kind, sum_labels, seen, leader, steps)
+        kernel.find_classes(g, kind, sum_labels, seen, leader, steps)
         h = g.group_off[kind]
-        found += kernel.pays(g, g.template[h], 40, steps[h], 50, True)
+        found += kernel.pays(g, h, 40, steps[h], 50, True)
     return found
 
 

@@ -13,8 +13,7 @@ import numpy as np
 import pytest
 
 from sparkleene.engine.substreams import read_only as frozen
-from sparkleene.kernels import choose as choosing
-from sparkleene.kernels import divide, ordered, scan, waiting
+from sparkleene.kernels import conditions
 from sparkleene.kernels.program import (
     ANY,
     CONTIGUOUS,
@@ -30,14 +29,10 @@ from sparkleene.kernels.program import (
     Predicates,
     Program,
 )
+from sparkleene.kernels.supports import KERNELS
+from sparkleene.kernels.table import Table
 from sparkleene.kernels.wide import WIDE, log2, to_double
 
-KERNELS: dict[str, Any] = {
-    "scan": scan,
-    "ordered": ordered,
-    "waiting": waiting,
-    "divide": divide,
-}
 FIELDS = {
     "float64": Field(np.ones(1), np.ones(1, np.uint64)),
     "complex128": Field(np.ones(1, WIDE), np.ones(1, np.uint64)),
@@ -124,22 +119,22 @@ def code_of(rng: random.Random, depth: int = 3) -> list[tuple[int, int]]:
     def number(d: int) -> list[tuple[int, int]]:
         r = rng.random()
         if d == 0 or r < 0.5:
-            return [(rng.choice([scan.PUSH_F, scan.PUSH_G]), rng.randrange(3))] if r < 0.8 else [
-                (scan.PUSH_CONST, rng.randrange(4))
+            return [(rng.choice([conditions.PUSH_F, conditions.PUSH_G]), rng.randrange(3))] if r < 0.8 else [
+                (conditions.PUSH_CONST, rng.randrange(4))
             ]  # fmt: skip
         if r < 0.6:
-            return [*number(d - 1), (scan.NEG, 0)]
-        return number(d - 1) + number(d - 1) + [(rng.randint(scan.ADD, scan.MOD), 0)]
+            return [*number(d - 1), (conditions.NEG, 0)]
+        return number(d - 1) + number(d - 1) + [(rng.randint(conditions.ADD, conditions.MOD), 0)]
 
     def truth(d: int) -> list[tuple[int, int]]:
         r = rng.random()
         if d == 0 or r < 0.4:
-            return number(2) + number(2) + [(rng.randint(scan.CODE_LT, scan.CODE_NE), 0)]
+            return number(2) + number(2) + [(rng.randint(conditions.CODE_LT, conditions.CODE_NE), 0)]
         if r < 0.5:
-            return [*number(1), (scan.ISNULL, 0)]
+            return [*number(1), (conditions.ISNULL, 0)]
         if r < 0.7:
-            return [*truth(d - 1), (scan.NOT, 0)]
-        return truth(d - 1) + truth(d - 1) + [(rng.choice([scan.AND, scan.OR]), 0)]
+            return [*truth(d - 1), (conditions.NOT, 0)]
+        return truth(d - 1) + truth(d - 1) + [(rng.choice([conditions.AND, conditions.OR]), 0)]
 
     return truth(depth)
 
@@ -178,32 +173,32 @@ def code_value(predicates: Predicates, events: Events, p: int, old: int, new: in
     stack: list[Any] = []
     nul = lambda x: None if x != x else float(x)  # noqa: E731
     for o, a in predicates.code[predicates.code_off[p] : predicates.code_off[p + 1]].tolist():
-        if o == scan.PUSH_F:
+        if o == conditions.PUSH_F:
             stack.append(nul(events.f[a, old]))
-        elif o == scan.PUSH_G:
+        elif o == conditions.PUSH_G:
             stack.append(nul(events.g[a, new]))
-        elif o == scan.PUSH_CONST:
+        elif o == conditions.PUSH_CONST:
             stack.append(nul(predicates.consts[a]))
-        elif o in (scan.NEG, scan.NOT, scan.ISNULL):
+        elif o in (conditions.NEG, conditions.NOT, conditions.ISNULL):
             x = stack.pop()
-            if o == scan.ISNULL:
+            if o == conditions.ISNULL:
                 stack.append(x is None)
             else:
-                stack.append(None if x is None else -x if o == scan.NEG else not x)
+                stack.append(None if x is None else -x if o == conditions.NEG else not x)
         else:
             y, x = stack.pop(), stack.pop()
-            if o == scan.AND:
+            if o == conditions.AND:
                 stack.append(False if x is False or y is False else None if x is None or y is None else True)
-            elif o == scan.OR:
+            elif o == conditions.OR:
                 stack.append(True if x is True or y is True else None if x is None or y is None else False)
             elif x is None or y is None:
                 stack.append(None)
-            elif o >= scan.CODE_LT:
-                stack.append(COMPARE[o - scan.CODE_LT](x, y))
-            elif o in (scan.DIV, scan.MOD):
-                stack.append(None if y == 0 else x / y if o == scan.DIV else math.fmod(x, y))
+            elif o >= conditions.CODE_LT:
+                stack.append(COMPARE[o - conditions.CODE_LT](x, y))
+            elif o in (conditions.DIV, conditions.MOD):
+                stack.append(None if y == 0 else x / y if o == conditions.DIV else math.fmod(x, y))
             else:
-                stack.append({scan.ADD: x + y, scan.SUB: x - y, scan.MUL: x * y}[o])
+                stack.append({conditions.ADD: x + y, conditions.SUB: x - y, conditions.MUL: x * y}[o])
     return stack[-1]
 
 
@@ -296,7 +291,7 @@ def check(
     lo, hi = np.array(bounds[:-1], np.int64), np.array(bounds[1:], np.int64)
     out = np.zeros((len(lo), program.classes, width), field.one.dtype)
     out_low = np.full((len(lo), program.classes, lows), np.inf)
-    run(program, predicates, as_given(events), field, lo, hi, out, out_low)
+    run(program, predicates, as_given(events), field, lo, hi, Table(out, out_low))
     plain = events
     if name == "uint64":
         null = np.iinfo(np.int64).min
@@ -319,13 +314,13 @@ def sweep(kernel: str, mode: int, name: str, seeds: range, allowed: list[Any] | 
     for seed in seeds:
         rng = random.Random(seed)
         program, predicates = program_of(mode, rng, allowed)
-        if not KERNELS[kernel].supports(program, predicates):
+        if not KERNELS[kernel][0](program, predicates):
             continue
         n = rng.choice([0, 1, 5, 12, 14])
         events = events_of(program, predicates, rng, n, rng.random() < 0.5)
         bounds = sorted({0, n, *(rng.randint(0, n) for _ in range(2))}) if n else [0, 0]
         try:
-            check(KERNELS[kernel].run, program, predicates, events, name, bounds)
+            check(KERNELS[kernel][1], program, predicates, events, name, bounds)
         except Exception as error:
             raise AssertionError(f"{kernel} {mode} {name} seed {seed}: {error}") from error
         done += 1
@@ -336,9 +331,9 @@ CASES = [
     ("scan", ANY, None, 100, 100),
     ("scan", NEXT, None, 100, 100),
     ("scan", CONTIGUOUS, None, 100, 100),
-    ("ordered", ANY, KINDS[:12], 200, 100),
+    ("trees", ANY, KINDS[:12], 200, 100),
     ("divide", ANY, KINDS[:16], 200, 100),
-    ("waiting", NEXT, KINDS[:4], 200, 100),
+    ("heap", NEXT, KINDS[:4], 200, 100),
 ]
 
 
@@ -360,7 +355,7 @@ def test_long_stretches_agree_with_scan(
     for seed in range(1000, 1006):
         rng = random.Random(seed)
         program, predicates = program_of(mode, rng, kinds)
-        if kernel == "scan" or not KERNELS[kernel].supports(program, predicates):
+        if kernel == "scan" or not KERNELS[kernel][0](program, predicates):
             continue
         program = program._replace(low_labels=program.low_labels[:0])
         n = 700
@@ -372,8 +367,8 @@ def test_long_stretches_agree_with_scan(
         lo, hi = np.array([0, 300]), np.array([300, n])
         low = np.zeros((2, program.classes, 0))
         events = as_given(events)
-        KERNELS[kernel].run(program, predicates, events, field, lo, hi, got, low)
-        scan.run(program, predicates, events, field, lo, hi, want, low)
+        KERNELS[kernel][1](program, predicates, events, field, lo, hi, Table(got, low))
+        KERNELS["scan"][1](program, predicates, events, field, lo, hi, Table(want, low))
         if name == "uint64":
             assert (got == want).all()
         elif name == "float64":
@@ -395,7 +390,7 @@ def plus(mode: int) -> Program:
     )  # fmt: skip
 
 
-@pytest.mark.parametrize("kernel", ["scan", "ordered", "divide"])
+@pytest.mark.parametrize("kernel", ["scan", "trees", "divide"])
 def test_huge_counts(kernel: str) -> None:
     n = 5000
     ints = lambda values: np.array(values, np.int64)  # noqa: E731
@@ -405,8 +400,8 @@ def test_huge_counts(kernel: str) -> None:
     out = np.zeros((1, 1, 1), WIDE)
     field = FIELDS["complex128"]
     low = np.zeros((1, 1, 0))
-    KERNELS[kernel].run(
-        plus(ANY), predicates, as_given(events), field, np.array([0]), np.array([n]), out, low
+    KERNELS[kernel][1](
+        plus(ANY), predicates, as_given(events), field, np.array([0]), np.array([n]), Table(out, low)
     )
     assert log2(out)[0, 0, 0] == pytest.approx(n, abs=1e-9)
 
@@ -415,18 +410,16 @@ def test_choice() -> None:
     ints = lambda values: np.array(values, np.int64)  # noqa: E731
 
     def pick(mode: int, ops: list[int], code: bool = False) -> str:
-        instructions = ints([(scan.PUSH_CONST, 0)] if code else []).reshape(-1, 2)
+        instructions = ints([(conditions.PUSH_CONST, 0)] if code else []).reshape(-1, 2)
         predicates = Predicates(
             ints([0, len(ops)]), ints(ops), ints([0, len(instructions)]), instructions, np.ones(1)
         )
-        name, function = choosing.choose(plus(mode), predicates)
-        assert function is KERNELS[name].run
-        return name
+        return next(name for name, (supports, _) in KERNELS.items() if supports(plus(mode), predicates))
 
-    assert pick(ANY, [LT]) == pick(ANY, [EQ, NE]) == pick(ANY, []) == "ordered"
+    assert pick(ANY, [LT]) == pick(ANY, [EQ, NE]) == pick(ANY, []) == "trees"
     assert pick(ANY, [LT, GE]) == pick(ANY, [NE, NE, EQ]) == "divide"
     assert pick(ANY, [LT], code=True) == pick(ANY, [LT, LT, LT]) == "scan"
-    assert pick(NEXT, [GE]) == "waiting"
+    assert pick(NEXT, [GE]) == "heap"
     assert pick(NEXT, [EQ]) == "scan"
     assert pick(CONTIGUOUS, [EQ, LT]) == "scan"
 
@@ -439,6 +432,8 @@ def test_without_compiler() -> None:
         "    for name in t.FIELDS:\n"
         "        t.sweep(kernel, mode, name, range(12), kinds)\n"
     )
-    path = os.pathsep.join([os.path.dirname(os.path.dirname(os.path.dirname(scan.__file__))), *sys.path])
+    path = os.pathsep.join(
+        [os.path.dirname(os.path.dirname(os.path.dirname(conditions.__file__))), *sys.path]
+    )
     environment = {**os.environ, "NUMBA_DISABLE_JIT": "1", "PYTHONPATH": path}
     subprocess.run([sys.executable, "-c", code], check=True, env=environment)

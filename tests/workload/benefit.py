@@ -1,7 +1,7 @@
 """HAMLET's benefit model: what a burst costs shared and not, and which queries share it (2021, sections 3 and 4).
 
 This is the model as published, in accesses to events. The engine decides by the same comparison with costs that
-were measured (`COSTS` in engine/graphlets.py, `pays` in kernels/graphlets.py), for each class of copies that see
+were measured (`COSTS` in engine/bursts.py, `pays` in kernels/bursts.py), for each class of copies that see
 the same rows; `choose` takes those costs as well.
 """
 

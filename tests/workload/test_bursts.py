@@ -6,10 +6,12 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pytest
 from hypothesis import given, note, settings
 from hypothesis import strategies as st
 from tests.chance import cases
 
+from sparkleene.engine import bursts
 from sparkleene.workload import Workload, workload
 
 COMMON = ("T+", "(SEQ(T, U))+", "SEQ(T+, U+)", "SEQ(T, U)", "(T OR U)+", "SEQ(T, T t, U)", "SEQ(T{1,2}, U*)")
@@ -64,9 +66,7 @@ def forced(texts: dict[str, str], choice: bytes | None, **options: Any) -> Workl
     numbers=st.sampled_from(["double", "exact"]),
 )
 @settings(max_examples=cases(150))
-def test_every_sequence_of_decisions(
-    texts: dict[str, str], table: pa.Table, choice: bytes, numbers: str
-) -> None:
+def test_every_choice_of_copies(texts: dict[str, str], table: pa.Table, choice: bytes, numbers: str) -> None:
     note(f"{texts}\n{table.to_pydict()}\n{choice!r}")
     options: dict[str, Any] = {"numbers": numbers}
     choice = bytes(one % 2 for one in choice)
@@ -74,6 +74,18 @@ def test_every_sequence_of_decisions(
     assert forced(texts, choice, **options).run(table).equals(never)
     assert workload(texts, "always", **options).run(table).equals(never)
     assert workload(texts, **options).run(table).equals(never)
+
+
+@given(texts=workloads(), table=streams(), costs=st.tuples(*[st.sampled_from([0.0, 1.0, 9.0, 60.0])] * 4))
+@settings(max_examples=cases(150))
+def test_every_sequence_of_decisions(
+    texts: dict[str, str], table: pa.Table, costs: tuple[float, ...]
+) -> None:
+    """Which bursts are shared, and by which copies, changes from one burst to the next; costs decide."""
+    note(f"{texts}\n{table.to_pydict()}\n{costs!r}")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(bursts, "COSTS", dict.fromkeys(bursts.COSTS, costs))
+        assert forced(texts, None).run(table).equals(workload(texts, "never").run(table))
 
 
 @given(table=streams(), choice=st.binary(min_size=1, max_size=5))

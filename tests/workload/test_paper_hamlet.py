@@ -19,7 +19,7 @@ from sparkleene.columns.options import Options
 from sparkleene.engine import bursts as engine_bursts
 from sparkleene.engine.arrays import Arrays
 from sparkleene.engine.run import Run
-from sparkleene.kernels.graphlets import BURST, CLOSED, PRODUCT, STEP, pays, play
+from sparkleene.kernels.bursts import BURST, CLOSED, PRODUCT, STEP, pays, run_rows
 from sparkleene.workload import Sharing, Workload, workload
 
 SHARING: tuple[Sharing, ...] = ("always", "never", "auto")
@@ -92,7 +92,7 @@ def test_table_3_shared_propagation() -> None:
     sums = [0]
     for length in (1, 2, 3, 4):
         value, scratch = np.eye(2), np.zeros((2, 2))
-        play(
+        run_rows(
             given.program,
             g,
             given.events,
@@ -100,7 +100,6 @@ def test_table_3_shared_propagation() -> None:
             first,
             first + length,
             np.zeros(2, np.uint64),
-            2,
             value,
             scratch,
         )
@@ -303,11 +302,11 @@ def classes(given: Arrays, burst: range) -> list[Class]:
     for (t, *_), groups in found.items():
         copies = frozenset(c for group in groups for c in range(g.copy_off[group], g.copy_off[group + 1]))
         steps, width = int(g.weight[groups[0], symbols].sum()), g.inner[t] + g.outer[t]
-        closed = not sums.size and g.closed[t]
-        once = g.cost[BURST] + (g.cost[CLOSED] if closed else len(burst) + steps * width * g.cost[STEP])
-        each = g.inner[t] * width * g.cost[PRODUCT]
-        verdict = pays(g, t, len(burst), steps, len(copies), not sums.size)
-        made.append(Class(copies, once, each, steps * g.cost[STEP], bool(verdict)))
+        closed, cost = not sums.size and g.closed[t], g.cost[groups[0]]
+        once = cost[BURST] + (cost[CLOSED] if closed else len(burst) + steps * width * cost[STEP])
+        each = g.inner[t] * width * cost[PRODUCT]
+        verdict = pays(g, groups[0], len(burst), steps, len(copies), not sums.size)
+        made.append(Class(copies, once, each, steps * cost[STEP], bool(verdict)))
     return made
 
 

@@ -19,4 +19,4 @@ class Options:
     offset_in_ms: bool = False
     masks: tuple[str, ...] = ()  # columns of ready label masks, which then need no types; see `stream`
     numbered: bool = True  # whether rows have an order of their own, and so numbers that errors can name
-    choice: bytes | None = field(default=None, repr=False)  # what to decide on bursts, instead of by cost
+    choice: bytes | None = field(default=None, repr=False)  # whether copies share bursts, not by cost

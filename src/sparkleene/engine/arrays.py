@@ -17,7 +17,7 @@ from sparkleene.engine.bursts import Bursts, find_bursts
 from sparkleene.engine.comparisons import Comparisons, observe_pairs
 from sparkleene.engine.substreams import SubStreams, read_only
 from sparkleene.errors import Place
-from sparkleene.kernels import order
+from sparkleene.kernels import sort
 from sparkleene.kernels.program import Events, Predicates, Program
 from sparkleene.language.bound import Output
 from sparkleene.plan.aggregates import Aggregates, Total, aggregates
@@ -196,7 +196,7 @@ def _symbols(plan: Plan, rows: SubStreams, mask: Array, tied: bool, observed: bo
     found = np.flatnonzero(np.bincount(mask, minlength=256)) if mask.dtype == np.uint8 else np.unique(mask)
     if tied:
         cut = plan.bound.window is not None and plan.bound.window.unit == "events"
-        found = np.union1d(found, order.unions(rows.tick, mask, rows.bounds, cut))
+        found = np.union1d(found, sort.unions(rows.tick, mask, rows.bounds, cut))
     labels = np.union1d(found.astype(np.uint64), np.zeros(1, np.uint64))
     kind = np.uint8 if labels.size <= 256 else np.uint16 if labels.size <= 65536 else np.int64
     if mask.dtype == np.uint8:

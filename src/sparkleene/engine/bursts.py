@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from sparkleene.kernels.graphlets import CLOSED, COUNTERS, PRODUCT, STEP, Graphlets
+from sparkleene.kernels.bursts import BURST, CLOSED, COUNTERS, PRODUCT, STEP, BurstArrays
 from sparkleene.kernels.program import Program
 from sparkleene.plan.kin import Copies, Copy, Kin, Template
 
@@ -39,20 +39,23 @@ class Bursts:
     """The sets of labels of a program, and what was counted while bursts of them ran."""
 
     labels: tuple[Labels, ...]
-    graphlets: Graphlets
+    graphlets: BurstArrays
     copies: tuple[Copies, ...]
     counter: Array
     choice: Array
     lock: Lock = field(default_factory=Lock)
 
-    def with_costs(self, dtype: Any, columns: int, sums: int) -> Graphlets:
+    def with_costs(self, dtype: Any, columns: int, sums: int) -> BurstArrays:
         """Return the arrays with the costs of a number system."""
         cost = np.array(COSTS[np.dtype(dtype).name])
         cost[[STEP, PRODUCT, CLOSED]] *= columns * (1 + sums)
         worth = np.array([_worth(copies, cost, not sums) for copies in self.copies], np.int64)
-        if self.choice.size and not self.choice.any():  # never
-            return self.graphlets._replace(cost=cost, worth=np.full_like(worth, NEVER))
-        return self.graphlets._replace(cost=cost, worth=worth, choice=self.choice)
+        each = np.tile(cost, (self.graphlets.template.size, 1))
+        if self.choice.size:  # groups of copies in turn, instead of by cost
+            share = np.resize(self.choice, len(each)) != 0
+            each[:, BURST] = np.where(share, -np.inf, np.inf)
+            worth[:] = 0 if share.any() else NEVER
+        return self.graphlets._replace(cost=each, worth=worth)
 
     def count(self, counter: Array) -> None:
         """Add what a kernel counted."""
@@ -196,7 +199,7 @@ def _groups(copies: Sequence[Copy]) -> list[list[Copy]]:
     return list(found.values())
 
 
-def _arrays(kin: Kin, sets: Sequence[Labels], program: Program) -> Graphlets:
+def _arrays(kin: Kin, sets: Sequence[Labels], program: Program) -> BurstArrays:
     """Write the templates and copies of all sets as arrays."""
     masks = program.labels
     set_of = np.full(masks.size, -1, np.int64)
@@ -234,7 +237,7 @@ def _arrays(kin: Kin, sets: Sequence[Labels], program: Program) -> Graphlets:
             input_off[c, x] = len(inputs)
             inputs += of
         input_off[c, len(copy.inputs) :] = len(inputs)
-    return Graphlets(
+    return BurstArrays(
         set_of,
         _offsets([len(some) for some in symbols]),
         np.concatenate(symbols).astype(np.int64),
@@ -254,8 +257,7 @@ def _arrays(kin: Kin, sets: Sequence[Labels], program: Program) -> Graphlets:
         np.array(inputs, np.int64),
         *_actions(program),
         np.zeros(len(sets), np.int64),
-        np.zeros(4),
-        np.zeros(0, np.uint8),
+        np.zeros((len(groups), 4)),
     )
 
 

@@ -12,7 +12,7 @@ import pyarrow as pa
 from sparkleene.columns import expressions
 from sparkleene.engine.substreams import SubStreams, read_only
 from sparkleene.errors import Place
-from sparkleene.kernels import scan
+from sparkleene.kernels import conditions
 from sparkleene.kernels.neighbours import observe
 from sparkleene.kernels.program import Predicates
 from sparkleene.language.bound import Call, Literal_, Term
@@ -22,9 +22,10 @@ from sparkleene.threads import Pool
 
 Array = np.ndarray[Any, Any]
 OPERATORS = {"<": 0, "<=": 1, ">": 2, ">=": 3, "=": 4, "!=": 5}
-CODE = {"neg": scan.NEG, "+": scan.ADD, "-": scan.SUB, "*": scan.MUL, "/": scan.DIV, "%": scan.MOD,
-        "and": scan.AND, "or": scan.OR, "not": scan.NOT, "isnull": scan.ISNULL}  # fmt: skip
-CODE |= {op: scan.CODE_LT + number for op, number in OPERATORS.items()}
+CODE = {"neg": conditions.NEG, "+": conditions.ADD, "-": conditions.SUB, "*": conditions.MUL,
+        "/": conditions.DIV, "%": conditions.MOD, "and": conditions.AND, "or": conditions.OR,
+        "not": conditions.NOT, "isnull": conditions.ISNULL}  # fmt: skip
+CODE |= {op: conditions.CODE_LT + number for op, number in OPERATORS.items()}
 
 
 @dataclass
@@ -52,7 +53,7 @@ class Comparisons:
             for i, term in enumerate(pair.general):
                 code += self._translate(term)
                 if i:
-                    code.append((scan.AND, 0))
+                    code.append((conditions.AND, 0))
             code_off.append(len(code))
         shape = (len(self.f), len(self.rows.tick))
         predicates = Predicates(
@@ -81,17 +82,17 @@ class Comparisons:
             if isinstance(term.value, str):
                 raise self.place.error("wrong-type", "here a number is needed, not text", term.span)
             self.consts.append(np.nan if term.value is None else float(term.value))
-            return [(scan.PUSH_CONST, len(self.consts) - 1)]
+            return [(conditions.PUSH_CONST, len(self.consts) - 1)]
         if len(of) < 2:
             values = expressions.evaluate_number(term, self.table, self.place, boolean=True)
             column = self.rows.take(values)
             self.f.append(column)
             self.g.append(column)
-            return [(scan.PUSH_G if 1 in of else scan.PUSH_F, len(self.f) - 1)]
+            return [(conditions.PUSH_G if 1 in of else conditions.PUSH_F, len(self.f) - 1)]
         assert isinstance(term, Call)
         if (comparison := separate(term)) is not None:
             both = self._add_sides(comparison.op, comparison.left, comparison.right)
-            return [(scan.PUSH_F, both), (scan.PUSH_G, both), (CODE[comparison.op], 0)]
+            return [(conditions.PUSH_F, both), (conditions.PUSH_G, both), (CODE[comparison.op], 0)]
         out = self._translate(term.args[0])
         for arg in term.args[1:]:
             out += [*self._translate(arg), (CODE[term.op], 0)]

@@ -12,8 +12,12 @@ from sparkleene.engine import cost
 from sparkleene.engine.arrays import Arrays, Runnable
 from sparkleene.engine.substreams import read_only
 from sparkleene.engine.windows import Units, Windows
-from sparkleene.kernels import divide, graphlets, linear, ordered, scan, stack, waiting, words
+from sparkleene.kernels import bursts as burst_kernel
+from sparkleene.kernels import fenwick, linear, monotone, words
+from sparkleene.kernels.matrices import chain, slide
 from sparkleene.kernels.program import Events, Field, Program
+from sparkleene.kernels.supports import KERNELS
+from sparkleene.kernels.table import Table
 from sparkleene.kernels.wide import WIDE, to_wide
 from sparkleene.threads import Pool, shares
 
@@ -21,7 +25,7 @@ Array = np.ndarray[Any, Any]
 
 BLOCK = 1 << 14  # units of sliding windows handled together
 MOST = 64  # windows side by side in one stretch
-STORES = {"trees": ordered.run, "divide": divide.run, "heap": waiting.run, "scan": scan.run}
+STORES = {name: run for name, (_, run) in KERNELS.items()}
 """The kernels that store events, by the names that the plan gives them."""
 
 
@@ -71,7 +75,7 @@ def run_exact(arrays: Arrays, lo: Array, hi: Array, primes: Sequence[int], threa
     execution = _Execution(arrays, Runnable(program, arrays.main.kernel), threads)
 
     def task(part: slice) -> None:
-        execution.run_each(events, field, lo[part], hi[part], out[part], low[part])
+        execution.run_each(events, field, lo[part], hi[part], Table(out[part], low[part]))
 
     Pool(threads).map(task, shares(hi - lo, threads))
     return out.reshape(lo.size, program.classes, width, len(primes))
@@ -116,9 +120,11 @@ class _Execution:
             self._run_linear(lo, hi, units, results)
             return results
         if self.runnable.kernel == "heap" and not self.arrays.forks:
-            waits = stack.prepare(self.program, self.arrays.predicates, self.arrays.events, self.arrays.tied)
+            waits = monotone.prepare(
+                self.program, self.arrays.predicates, self.arrays.events, self.arrays.tied
+            )
             if waits is not None:
-                self._run_stack(waits, lo, hi, results)
+                self._run_monotone(waits, lo, hi, results)
                 return results
         if self.runnable.kernel == "trees" and units is not None and not self.program.low_labels.size:
             self._run_side_by_side(lo, hi, results)
@@ -140,20 +146,18 @@ class _Execution:
         else:
             self._run_by_size(lo, hi, results)
 
-    def run_each(
-        self, events: Events, field: Field, lo: Array, hi: Array, out: Array, out_low: Array
-    ) -> None:
+    def run_each(self, events: Events, field: Field, lo: Array, hi: Array, out: Table) -> None:
         """Run every window by itself, in one number system."""
         program, bursts = self.program, self.arrays.bursts
         if self.runnable.kernel != "linear":
             kernel = STORES[self.runnable.kernel]
-            kernel(program, self.arrays.predicates, events, field, lo, hi, out, out_low)
+            kernel(program, self.arrays.predicates, events, field, lo, hi, out)
         elif bursts is None or self.runnable is self.arrays.momentary:
-            linear.vectors(program, events, field, lo, hi, out, out_low)
+            linear.run(program, events, field, lo, hi, out)
         else:
             counter = np.zeros_like(bursts.counter)
             priced = bursts.with_costs(field.one.dtype, field.one.size, program.sum_labels.size)
-            graphlets.vectors(program, priced, events, field, lo, hi, out, counter)
+            burst_kernel.run(program, priced, events, field, lo, hi, out, counter)
             bursts.count(counter)
 
     def _run_by_size(self, lo: Array, hi: Array, results: Results) -> None:
@@ -169,7 +173,7 @@ class _Execution:
             out_low = np.full((index.size, *results.lows.shape[1:]), np.inf)
 
             def task(part: slice) -> None:
-                given = (some_lo[part], some_hi[part], out[part], out_low[part])  # noqa: B023
+                given = (some_lo[part], some_hi[part], Table(out[part], out_low[part]))  # noqa: B023
                 self.run_each(self.arrays.events, field, *given)  # noqa: B023
 
             self.pool.map(task, shares(some_hi - some_lo, self.threads))
@@ -177,7 +181,7 @@ class _Execution:
             results.lows[index] = out_low
 
     def _run_side_by_side(self, lo: Array, hi: Array, results: Results) -> None:
-        """Run overlapping windows in the columns of one stretch: events are dense_ranks and looked up once for all.
+        """Run overlapping windows in the columns of one stretch: events are ranked and looked up once for all.
 
         A stretch holds as many windows as overlap, but no more than keep it short enough for plain doubles.
         """
@@ -200,21 +204,22 @@ class _Execution:
                 def task(part: slice) -> None:
                     off = np.arange(part.stop - part.start + 1) * columns  # noqa: B023
                     inner = slice(part.start * columns, part.stop * columns)  # noqa: B023
-                    spans = ordered.Spans(off, begin[inner], end[inner], 1)  # noqa: B023
+                    windows_of = (off, begin[inner], end[inner], 1)  # noqa: B023
+                    spans = fenwick.Spans(some_lo[part], some_hi[part], *windows_of)  # noqa: B023
                     none = np.zeros((inner.stop - inner.start, program.classes, 0))
-                    ordered.run(program, self.arrays.predicates, self.arrays.events, field,  # noqa: B023
-                                some_lo[part], some_hi[part], out[inner], none, spans)  # noqa: B023  # fmt: skip
+                    given = (program, self.arrays.predicates, self.arrays.events, field)  # noqa: B023
+                    fenwick.run_side_by_side(*given, spans, Table(out[inner], none))  # noqa: B023
 
                 self.pool.map(task, shares(some_hi - some_lo, self.threads))
                 values[windows] = to_wide(out)
 
-    def _run_stack(self, waits: stack.Stack, lo: Array, hi: Array, results: Results) -> None:
+    def _run_monotone(self, waits: monotone.Monotone, lo: Array, hi: Array, results: Results) -> None:
         """Run skip-till-next-match with one comparison; without forks nothing outgrows a double."""
         start = (1.0,) + (0.0,) * (self.program.states - 1)
         out = np.zeros((lo.size, self.program.classes))
 
         def task(part: slice) -> None:
-            stack.run(self.program, waits, start, self.arrays.events, lo[part], hi[part], out[part])
+            monotone.run(self.program, waits, start, self.arrays.events, lo[part], hi[part], out[part])
 
         self.pool.map(task, shares(hi - lo, self.threads))
         results.values[:, :, 0] = to_wide(out)
@@ -233,7 +238,7 @@ class _Execution:
 
             def run_short(part: slice) -> None:
                 given = (self.arrays.events, some_lo[part], some_hi[part], out[part])
-                words.vectors(program, table, table.start, *given)
+                words.run(program, table, table.start, *given)
 
             self.pool.map(run_short, shares(some_hi - some_lo, self.threads))
             results.values[index, :, 0] = to_wide(out)
@@ -248,11 +253,13 @@ class _Execution:
             self.pool.map(run_long, shares(cut_hi - cut_lo, self.threads))
             field = Field(np.ones(1, WIDE), np.zeros(1, np.uint64))
             counts = np.zeros((index.size, program.classes, 1), WIDE)
-            linear.chain(program, field, matrices, bounds, counts)
+            made = Table(matrices, np.zeros((*matrices.shape[:2], 0)))
+            out_low = np.zeros((index.size, program.classes, 0))
+            chain(program, field, made, bounds[:-1], bounds[1:], Table(counts, out_low))
             results.values[index] = counts
 
     def _word_matrices(self, table: words.Words, lo: Array, hi: Array, out: Array) -> None:
-        words.matrices(self.program, table, table.columns, table.zero, self.arrays.events, lo, hi, out)
+        words.write_matrices(self.program, table, table.columns, table.zero, self.arrays.events, lo, hi, out)
 
     # ---- matrices of stretches
 
@@ -263,7 +270,7 @@ class _Execution:
             return
         states = self.program.states
         field = Field(np.ones(states, WIDE), np.zeros(states, np.uint64))
-        linear.matrices(self.program, self.arrays.events, field, lo, hi, out, low)
+        linear.write_matrices(self.program, self.arrays.events, field, lo, hi, Table(out, low))
 
     def slide(
         self,
@@ -302,7 +309,8 @@ class _Execution:
             low = np.full((end - begin, states, states * minima), np.inf)
             self.matrices(table, unit_lo[some], unit_hi[some], matrices, low)
             for first, last, values, lows in here:
-                linear.slide(program, field, matrices, low, first - begin, last - begin, values, lows)
+                made = Table(matrices, low)
+                slide(program, field, made, first - begin, last - begin, Table(values, lows))
 
         every = min(int(first[0]) for first, *_ in kinds), max(int(first[-1]) for first, *_ in kinds)
         self.pool.map(task, [slice(begin, begin + block) for begin in range(every[0], every[1] + 1, block)])
@@ -330,7 +338,8 @@ def stretch_matrices(arrays: Arrays, lo: Array, hi: Array, threads: int) -> tupl
             found = np.zeros((index.size, *out.shape[1:]), dtype)
             found_low = np.full((index.size, *low.shape[1:]), np.inf)
             if index.size:
-                linear.matrices(program, events, field, begin[index], end[index], found, found_low)
+                made = Table(found, found_low)
+                linear.write_matrices(program, events, field, begin[index], end[index], made)
             out[part][index], low[part][index] = to_wide(found), found_low
 
     Pool(threads).map(task, shares(hi - lo, threads))

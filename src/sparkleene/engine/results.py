@@ -19,6 +19,7 @@ from sparkleene.engine.decimals import digits_of, exact_column, read_decimal, wr
 from sparkleene.engine.execute import Results
 from sparkleene.engine.run import Evaluated
 from sparkleene.kernels import results as kernel
+from sparkleene.kernels.table import Table
 from sparkleene.kernels.wide import WIDE, is_positive, log2, ratio, to_double
 from sparkleene.plan.aggregates import aggregates
 from sparkleene.plan.plan import Plan
@@ -201,7 +202,7 @@ def _add_runs(values: Array, lows: Array, starts: Array) -> tuple[Array, Array]:
     """Add up runs of aggregates; a minimum of nothing is NaN."""
     out = np.zeros((starts.size, values.shape[1]), WIDE)
     out_low = np.full((starts.size, lows.shape[1]), np.inf)
-    kernel.gather(values, lows, starts, out, out_low)
+    kernel.add_runs(Table(values, lows), starts, np.zeros(1, np.uint64), Table(out, out_low))
     return out, np.where(np.isposinf(out_low), np.nan, out_low)
 
 
@@ -218,7 +219,7 @@ def _merge_classes(results: Results) -> tuple[Array, Array]:
         return values[:, 0], lows[:, 0]
     out = np.zeros((values.shape[0], values.shape[2]), WIDE)
     out_low = np.full((values.shape[0], lows.shape[2]), np.inf)
-    kernel.pairs(values, lows, out, out_low)
+    kernel.pair_up(Table(values, lows), Table(out, out_low))
     return out, out_low
 
 

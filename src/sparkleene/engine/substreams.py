@@ -20,7 +20,7 @@ from sparkleene.columns.times import Time
 from sparkleene.engine.memo import Memo
 from sparkleene.engine.spread import KeyCodes, spread_rows
 from sparkleene.errors import Place
-from sparkleene.kernels import order
+from sparkleene.kernels import sort
 from sparkleene.language.bound import Field
 from sparkleene.plan.plan import Plan
 from sparkleene.threads import Pool
@@ -46,7 +46,7 @@ class SubStreams:
         """Whether some tick has several rows."""
         if self.known_ties is not None:
             return self.known_ties
-        return bool(order.ties(self.tick, self.bounds))
+        return bool(sort.ties(self.tick, self.bounds))
 
     def take(self, column: Array) -> Array:
         """Bring a column of the table into the order of the sub-streams."""
@@ -79,10 +79,10 @@ def order_rows(
     else:
         typed = _types_alone(plan, table, mask, options, place)
         code, of_row, mask, of_sub = spread_rows(plan, keys, mask, typed)
-    rows, bounds = order.by_code(read_only(code), len(of_sub[0]) if of_sub else 0)
+    rows, bounds = sort.by_code(read_only(code), len(of_sub[0]) if of_sub else 0)
     spread = tick if of_row is None else read_only(tick[of_row])
     ordered = take_rows(spread, rows, threads)
-    order.sort_segments(ordered, rows, bounds)
+    sort.sort_segments(ordered, rows, bounds)
     ordered = read_only(ordered)
     of_table = rows if of_row is None else of_row[rows]
     times = ordered if tick is clock else read_only(take_rows(clock, of_table, threads))
@@ -110,7 +110,7 @@ def take_rows(column: Array, rows: Array, threads: int) -> Array:
     out = np.empty(len(rows), column.dtype)
     edges = np.linspace(0, len(rows), threads + 1).astype(np.int64).tolist()
     parts = [slice(a, b) for a, b in pairwise(edges)]
-    Pool(threads).map(lambda part: order.take(column, rows[part], out[part]), parts)
+    Pool(threads).map(lambda part: sort.take(column, rows[part], out[part]), parts)
     return out
 
 
@@ -131,7 +131,7 @@ def _survey(tick: Array, threads: int) -> tuple[bool, bool]:
     """Tell whether some row comes before its predecessor, and whether some row comes with it."""
     edges = np.linspace(0, tick.size, threads + 1).astype(np.int64).tolist()
     parts = [slice(max(0, a - 1), b) for a, b in pairwise(edges)]
-    falls, ties = zip(*Pool(threads).map(lambda part: order.survey(tick[part]), parts), strict=True)
+    falls, ties = zip(*Pool(threads).map(lambda part: sort.survey(tick[part]), parts), strict=True)
     return any(falls), any(ties)
 
 

@@ -11,77 +11,74 @@ from typing import NamedTuple
 
 import numpy as np
 
-from sparkleene.kernels.common import (
-    Actions,
-    actions,
-    blank,
-    clear,
-    compare,
-    give,
-    pick_up,
-    put,
-    start,
-    table,
-    tick_symbol,
-)
+from sparkleene.kernels.conditions import compare
 from sparkleene.kernels.jit import jit
 from sparkleene.kernels.numbers import add, nonzero
-from sparkleene.kernels.ordered import in_order, longest, move_order
-from sparkleene.kernels.program import ANY, Array, Events, Field, Predicates, Program
-from sparkleene.kernels.ranks import Parts, Work, parts, roles, shape, sort_elements, work
+from sparkleene.kernels.program import Array, Events, Field, Predicates, Program
+from sparkleene.kernels.ranks import Parts, Room, parts_of, roles_of, room_for, sort_elements
+from sparkleene.kernels.table import (
+    Table,
+    add_row,
+    carry_of,
+    clear_row,
+    collect,
+    empty_table,
+    is_blank,
+    start,
+    take_in,
+)
+from sparkleene.kernels.ticks import Transitions, longest, move_order, tick_symbol, transitions_of
 
 LEAF = 40  # events that are compared one by one
 F1, G1, F2, G2, FG, GG = range(6)  # tables of ranks: by first and second inequality, and of equal values
+DEEP = 64
 
 
-def supports(program: Program, predicates: Predicates) -> bool:
-    """Tell whether this kernel can run a program."""
-    if program.mode != ANY or not in_order(program):
-        return False
-    stored = set()
-    for s, pair in zip(program.src.tolist(), program.pair.tolist(), strict=True):
-        if pair >= 0:
-            counts = shape(predicates, pair)
-            if counts is None or sum(counts) > 2:
-                return False
-            stored.add(s)
-    return all(row[s] == s for row in program.keep.tolist() for s in stored)
+class Ranking(NamedTuple):
+    """The events of a stretch in the order of every part's inequalities."""
+
+    part: Parts
+    role: Array
+    room: Room
+    rank: Array  # int32[6, parts, n], -1 for none
+    lists: Array  # int32[4, parts, n]: events by F1, G1, F2, G2
+    saved: Array  # int32[2, parts, n]: lists F1 and F2 of left halves, from the whole stretch to the present piece
+    counts: Array  # int64[parts, 2]: lengths of the lists of both sides
 
 
 class State(NamedTuple):
     """What is known of every event: its entries, and what the events before its block give to it."""
 
     held: Array  # bool[states, n]: there is an entry
-    entry: Array  # value[states, n, width]
-    entry_low: Array
-    slot: Array  # int64[states, pairs]: row of `given`, -1 if there is none
-    given: Array  # value[slots, n, width]
-    given_low: Array
+    entry: Table  # row s * n + i is of event i in state s
+    slot: Array  # int64[states, pairs]: number of what is given, -1 if there is none
+    given: Table  # row slot * n + i
+    total: Table
+    increment: Table  # what a tick adds to `total`
+    buffer: Table  # one row
+    order: Array  # int64[symbols, states]: the states that a tick moves, in the order to do it, then -1
+    place: Array  # int32[2, n]: places of events in the tree
+    tree: Table
+
+
+class Piece(NamedTuple):
+    """The way from the whole stretch to the present piece: its rows, and per part the bounds of its lists."""
+
+    rows: Array  # int64[depth, 3]: first, middle, end
+    step: Array  # int64[depth]: halves done
+    bound: Array  # int64[depth, parts, 2, 3]: by side, where a list begins, parts and ends
+    top: Array  # int64[depth, parts]: where `saved` begins
 
 
 @jit
-def _rank(
-    part: Parts,
-    q: int,
-    order: int,
-    p: int,
-    role: Array,
-    symbol: Array,
-    f: Array,
-    g: Array,
-    lo: int,
-    hi: int,
-    room: Work,
-    rank: Array,
-    lists: Array,
-    counts: Array,
-) -> None:
+def _rank(ranking: Ranking, q: int, order: int, events: Events, lo: int, hi: int) -> None:
     """Rank both sides of inequality `order` of part q after its equalities, and list them in that order."""
-    size = hi - lo
+    part, role, room, rank, lists, _, counts = ranking
+    f, g, size, p = events.f, events.g, hi - lo, part.pair[q]
     a, b = (F1, G1) if order == 0 else (F2, G2)
     for i in range(size):
         rank[a, q, i] = rank[b, q, i] = -1
-    n, same = sort_elements(part, q, order, role, p, symbol, f, g, lo, hi, room)
+    n, same = sort_elements(part, q, order, role, events, lo, hi, room)
     who = room.who
     c, sign = part.column[q, order], part.sign[q, order]
     place = group = 0
@@ -104,7 +101,7 @@ def _rank(
                     group += k < part.equal_off[q + 1]
                     break
         i = e if e < size else e - size
-        r = role[p, np.int64(symbol[lo + i])] if same else (1 if e < size else 2)
+        r = role[p, np.int64(events.symbol[lo + i])] if same else (1 if e < size else 2)
         if r & 1:
             rank[a, q, i], rank[FG, q, i] = place, group
             lists[a, q, fs] = i
@@ -117,13 +114,19 @@ def _rank(
 
 
 @jit
-def _drop_unranked(rank: Array, lists: Array, q: int, counts: Array, first: Array) -> None:
-    """Leave in the lists of part q only events that both inequalities rank."""
+def _rank_both(ranking: Ranking, q: int, events: Events, lo: int, hi: int) -> None:
+    """Rank and list the events of part q; where it has two inequalities, only those that both rank."""
+    rank, lists, counts = ranking.rank, ranking.lists, ranking.counts
+    _rank(ranking, q, 0, events, lo, hi)
+    if ranking.part.orders[q] < 2:
+        return
+    first = (counts[q, 0], counts[q, 1])
+    _rank(ranking, q, 1, events, lo, hi)
     for side in range(2):
         kept = 0
         for order in range(2):
             kept = 0
-            length = first[q, side] if order == 0 else counts[q, side]
+            length = first[side] if order == 0 else counts[q, side]
             for k in range(length):
                 i = lists[2 * order + side, q, k]
                 if rank[side, q, i] >= 0 and rank[2 + side, q, i] >= 0:
@@ -150,33 +153,45 @@ def _split(lists: Array, kind: int, q: int, first: int, last: int, middle: int, 
 
 
 @jit
-def _cross(
-    orders: int, strict: Array, rank: Array, lists: Array, saved: Array, q: int, begin: int, count: int,
-    right: int, end: int, s: int, row: int, state: State, place: Array, tree: Array, tree_low: Array, mod: Array,
-) -> None:  # fmt: skip
-    """Add what `count` events of the left half have in state s to what the right half is given."""
-    held, entry, entry_low, _, given, given_low = state
-    width, low_width, columns = entry.shape[2], entry_low.shape[2], len(mod)
-    strict0 = strict[q, 0] and orders > 0
-    if orders == 2:
-        # Places in the order of the second inequality among the left half's events.
-        k = 0
-        for x in range(right, end):
-            e = lists[G2, q, x]
-            r = rank[G2, q, e]
-            while k < count:
-                i = saved[1, q, begin + k]
-                if rank[F2, q, i] > r or (rank[F2, q, i] == r and strict[q, 1]):
-                    break
-                k += 1
-                place[0, i] = k
-            place[1, e] = k
+def _place(ranking: Ranking, q: int, begin: int, count: int, right: int, end: int, place: Array) -> None:
+    """Find places in the order of the second inequality among `count` events of the left half."""
+    rank, lists, saved, strict = ranking.rank, ranking.lists, ranking.saved, ranking.part.strict[q, 1]
+    k = 0
+    for x in range(right, end):
+        e = lists[G2, q, x]
+        r = rank[G2, q, e]
         while k < count:
+            i = saved[1, q, begin + k]
+            if rank[F2, q, i] > r or (rank[F2, q, i] == r and strict):
+                break
             k += 1
-            place[0, saved[1, q, begin + k - 1]] = k
-    cells = count if orders == 2 else 1
+            place[0, i] = k
+        place[1, e] = k
+    while k < count:
+        k += 1
+        place[0, saved[1, q, begin + k - 1]] = k
+
+
+@jit
+def _cross(ranking: Ranking, q: int, piece: Piece, depth: int, s: int, state: State, mod: Array) -> None:
+    """Add what events of the left half have in state s to what the right half is given by part q."""
+    part, _, _, rank, lists, saved, _ = ranking
+    held, place, n = state.held, state.place, state.held.shape[1]
+    entry, entry_low = state.entry
+    given, given_low = state.given
+    tree, tree_low = state.tree
+    width, low_width, columns = entry.shape[1], entry_low.shape[1], len(mod)
+    begin, count = piece.top[depth, q], piece.bound[depth, q, 0, 1] - piece.bound[depth, q, 0, 0]
+    right, end = piece.bound[depth, q, 1, 1], piece.bound[depth, q, 1, 2]
+    if count == 0 or end == right:
+        return
+    row = state.slot[s, part.pair[q]] * n
+    twice, strict = part.orders[q] == 2, part.strict[q, 0] and part.orders[q] > 0
+    if twice:
+        _place(ranking, q, begin, count, right, end, place)
+    cells = count if twice else 1
     for k in range(1, cells + 1):
-        clear(tree, tree_low, k)
+        clear_row(state.tree, k)
     group = np.int32(-1)
     k = since = 0
     for x in range(right, end):
@@ -184,7 +199,7 @@ def _cross(
         if rank[GG, q, e] != group:
             group = rank[GG, q, e]
             for y in range(since, k):
-                at = np.int64(place[0, saved[0, q, begin + y]]) if orders == 2 else 1
+                at = np.int64(place[0, saved[0, q, begin + y]]) if twice else 1
                 while at <= cells:
                     for w in range(width):
                         tree[at, w] = 0
@@ -197,53 +212,52 @@ def _cross(
         r = rank[G1, q, e]
         while k < count:
             i = saved[0, q, begin + k]
-            if rank[FG, q, i] != group or rank[F1, q, i] > r or (rank[F1, q, i] == r and strict0):
+            if rank[FG, q, i] != group or rank[F1, q, i] > r or (rank[F1, q, i] == r and strict):
                 break
             k += 1
             if held[s, i]:
-                at = np.int64(place[0, i]) if orders == 2 else 1
+                at = np.int64(place[0, i]) if twice else 1
                 while at <= cells:
-                    tree[at, 0] = add(tree[at, 0], entry[s, i, 0], mod[0])
+                    tree[at, 0] = add(tree[at, 0], entry[s * n + i, 0], mod[0])
                     for w in range(1, width):
-                        tree[at, w] = add(tree[at, w], entry[s, i, w], mod[w % columns])
+                        tree[at, w] = add(tree[at, w], entry[s * n + i, w], mod[w % columns])
                     for m in range(low_width):
-                        tree_low[at, m] = min(tree_low[at, m], entry_low[s, i, m])
+                        tree_low[at, m] = min(tree_low[at, m], entry_low[s * n + i, m])
                     at += at & -at
         if k > since:
-            at = np.int64(place[1, e]) if orders == 2 else 1
+            at = np.int64(place[1, e]) if twice else 1
             while at > 0:
-                given[row, e, 0] = add(given[row, e, 0], tree[at, 0], mod[0])
+                given[row + e, 0] = add(given[row + e, 0], tree[at, 0], mod[0])
                 for w in range(1, width):
-                    given[row, e, w] = add(given[row, e, w], tree[at, w], mod[w % columns])
+                    given[row + e, w] = add(given[row + e, w], tree[at, w], mod[w % columns])
                 for m in range(low_width):
-                    given_low[row, e, m] = min(given_low[row, e, m], tree_low[at, m])
+                    given_low[row + e, m] = min(given_low[row + e, m], tree_low[at, m])
                 at &= at - 1
 
 
+# The loop over ticks is written out here as in fenwick.py, for the reason that is told there.
 @jit
-def _leaf(
-    program: Program,
-    act: Actions,
-    predicates: Predicates,
-    events: Events,
-    mod: Array,
-    state: State,
-    order: Array,
-    tot: Array,
-    tot_low: Array,
-    inc: Array,
-    inc_low: Array,
-    lo: int,
-    first: int,
-    last: int,
-) -> None:
+def _run_leaf(
+    program: Program, by: Transitions, predicates: Predicates, events: Events, mod: Array, state: State, lo: int,
+    first: int, last: int,
+) -> None:  # fmt: skip
     """Process rows first:last, ticks in order, comparing its events one by one."""
-    tick, symbol, sums, lows, f, g = events
-    a_off, a_label, a_src, a_dst, a_pair, a_last, stored = act
-    held, entry, entry_low, slot, given, given_low = state
-    off, ops, keep = predicates.off, predicates.op, program.keep
-    width, low_width, columns, states = tot.shape[1], tot_low.shape[1], len(mod), program.states
-    buf, buf_low = np.zeros(width, tot.dtype), np.full(low_width, np.inf)
+    tick, symbol, f, g = events.tick, events.symbol, events.f, events.g
+    held, entry, total, increment, buffer = (
+        state.held,
+        state.entry,
+        state.total,
+        state.increment,
+        state.buffer,
+    )
+    value, low = entry
+    given, given_low = state.given
+    tot, tot_low = total
+    inc, inc_low = increment
+    sum, sum_low = buffer
+    slot = state.slot
+    width, low_width, columns, n = value.shape[1], low.shape[1], len(mod), held.shape[1]
+    carry = carry_of(program, events, mod)
     i = first
     while i < last:
         j = i + 1
@@ -251,59 +265,59 @@ def _leaf(
             j += 1
         for e in range(i, j):
             y = np.int64(symbol[e])
-            for a in range(a_off[y], a_off[y + 1]):
-                s, p = a_src[a], a_pair[a]
+            for a in range(by.off[y], by.off[y + 1]):
+                s, p = by.src[a], by.pair[a]
                 if p < 0:
                     for w in range(width):
-                        buf[w] = add(buf[w], tot[s, w], mod[w % columns])
+                        sum[0, w] = add(sum[0, w], tot[s, w], mod[w % columns])
                     for m in range(low_width):
-                        buf_low[m] = min(buf_low[m], tot_low[s, m])
+                        sum_low[0, m] = min(sum_low[0, m], tot_low[s, m])
                 else:
-                    row = slot[s, p]
+                    row = slot[s, p] * n + e - lo
                     for w in range(width):
-                        buf[w] = add(buf[w], given[row, e - lo, w], mod[w % columns])
+                        sum[0, w] = add(sum[0, w], given[row, w], mod[w % columns])
                     for m in range(low_width):
-                        buf_low[m] = min(buf_low[m], given_low[row, e - lo, m])
+                        sum_low[0, m] = min(sum_low[0, m], given_low[row, m])
                     for x in range(first, i):
                         if not held[s, x - lo]:
                             continue
                         true = True
-                        for c in range(off[p], off[p + 1]):
-                            true &= compare(ops[c], f[c, x], g[c, e])
+                        for c in range(predicates.off[p], predicates.off[p + 1]):
+                            true &= compare(predicates.op[c], f[c, x], g[c, e])
                         if true:
-                            buf[0] = add(buf[0], entry[s, x - lo, 0], mod[0])
+                            row = s * n + x - lo
+                            sum[0, 0] = add(sum[0, 0], value[row, 0], mod[0])
                             for w in range(1, width):
-                                buf[w] = add(buf[w], entry[s, x - lo, w], mod[w % columns])
+                                sum[0, w] = add(sum[0, w], value[row, w], mod[w % columns])
                             for m in range(low_width):
-                                buf_low[m] = min(buf_low[m], entry_low[s, x - lo, m])
-                if not a_last[a] or (not nonzero(buf[0]) and blank(buf)):
+                                sum_low[0, m] = min(sum_low[0, m], low[row, m])
+                if not by.last[a] or (not nonzero(sum[0, 0]) and is_blank(buffer, 0)):
                     continue
-                d = a_dst[a]
+                d = by.dst[a]
                 if width + low_width > 1:
-                    pick_up(
-                        buf, buf_low, a_label[a], e, program.sum_labels, sums, program.low_labels, lows, mod
-                    )
-                if stored[d]:
+                    take_in(buffer, 0, by.label[a], e, carry)
+                row = d * n + e - lo
+                if by.stored[d]:
                     held[d, e - lo] = True
                 for w in range(width):
-                    if stored[d]:
-                        entry[d, e - lo, w] = add(entry[d, e - lo, w], buf[w], mod[w % columns])
-                    inc[d, w] = add(inc[d, w], buf[w], mod[w % columns])
-                    buf[w] = 0
+                    if by.stored[d]:
+                        value[row, w] = add(value[row, w], sum[0, w], mod[w % columns])
+                    inc[d, w] = add(inc[d, w], sum[0, w], mod[w % columns])
+                    sum[0, w] = 0
                 for m in range(low_width):
-                    if stored[d]:
-                        entry_low[d, e - lo, m] = min(entry_low[d, e - lo, m], buf_low[m])
-                    inc_low[d, m] = min(inc_low[d, m], buf_low[m])
-                    buf_low[m] = np.inf
+                    if by.stored[d]:
+                        low[row, m] = min(low[row, m], sum_low[0, m])
+                    inc_low[d, m] = min(inc_low[d, m], sum_low[0, m])
+                    sum_low[0, m] = np.inf
         y = np.int64(symbol[i]) if j == i + 1 else tick_symbol(program.labels, symbol, i, j)
-        for k in range(states):
-            s = order[y, k]
+        for k in range(program.states):
+            s = state.order[y, k]
             if s < 0:
                 break
-            if keep[y, s] >= 0:
-                put(tot, tot_low, keep[y, s], tot, tot_low, s, mod)
-            clear(tot, tot_low, s)
-        for s in range(states):
+            if program.keep[y, s] >= 0:
+                add_row(total, program.keep[y, s], total, s, mod)
+            clear_row(total, s)
+        for s in range(program.states):
             for w in range(width):
                 tot[s, w] = add(tot[s, w], inc[s, w], mod[w % columns])
                 inc[s, w] = 0
@@ -328,92 +342,87 @@ def _middle(tick: Array, first: int, last: int) -> int:
 
 
 @jit
-def _items(
-    program: Program,
-    act: Actions,
-    predicates: Predicates,
-    part: Parts,
-    role: Array,
-    order: Array,
-    events: Events,
-    field: Field,
-    state: State,
-    room: Work,
-    rank: Array,
-    lists: Array,
-    saved: Array,
-    place: Array,
-    tree: Array,
-    tree_low: Array,
-    tot: Array,
-    tot_low: Array,
-    inc: Array,
-    inc_low: Array,
-    lo: Array,
-    hi: Array,
-    out: Array,
-    out_low: Array,
+def _start(
+    ranking: Ranking, events: Events, state: State, one: Array, piece: Piece, lo: int, hi: int
 ) -> None:
-    """Process all stretches."""
-    one, mod, states, symbol, slot = field.one, field.mod, program.states, events.symbol, state.slot
-    pairs, total = len(part.off) - 1, len(part.orders)
-    counts, firsts = np.zeros((total, 2), np.int64), np.zeros((total, 2), np.int64)
-    # The way from the whole stretch to the present piece: rows, step, and per part the bounds of its lists.
-    deep = 64
-    rows, step = np.zeros((deep, 3), np.int64), np.zeros(deep, np.int64)
-    bound, top = np.zeros((deep, total, 2, 3), np.int64), np.zeros((deep, total), np.int64)
-    for k in range(len(lo)):
-        base, size = lo[k], hi[k] - lo[k]
+    """Forget the stretch before, and rank and list the events of this one."""
+    states, n = state.held.shape
+    for i in range(hi - lo):
         for s in range(states):
-            for i in range(size):
-                state.held[s, i] = False
-                clear(state.entry[s], state.entry_low[s], i)
-        for s in range(len(state.given)):
-            for i in range(size):
-                clear(state.given[s], state.given_low[s], i)
-        start(tot, tot_low, one)
-        for p in range(pairs):
-            for q in range(part.off[p], part.off[p + 1]):
-                counts[q, 0] = counts[q, 1] = 0
-                if size > LEAF:
-                    _rank(
-                        part,
-                        q,
-                        0,
-                        p,
-                        role,
-                        symbol,
-                        events.f,
-                        events.g,
-                        base,
-                        hi[k],
-                        room,
-                        rank,
-                        lists,
-                        counts,
-                    )
-                    if part.orders[q] == 2:
-                        firsts[q, 0], firsts[q, 1] = counts[q, 0], counts[q, 1]
-                        _rank(
-                            part, q, 1, p, role, symbol, events.f, events.g, base, hi[k], room, rank, lists,
-                            counts,
-                        )  # fmt: skip
-                        _drop_unranked(rank, lists, q, counts, firsts)
-                for side in range(2):
-                    bound[0, q, side, 0], bound[0, q, side, 2] = 0, counts[q, side]
-                top[0, q] = 0
-        rows[0, 0], rows[0, 2], step[0] = base, hi[k], 0
+            state.held[s, i] = False
+            clear_row(state.entry, s * n + i)
+        for row in range(i, len(state.given.value), n):
+            clear_row(state.given, row)
+    start(state.total, one)
+    counts = ranking.counts
+    for q in range(len(counts)):
+        counts[q, 0] = counts[q, 1] = 0
+        if hi - lo > LEAF:
+            _rank_both(ranking, q, events, lo, hi)
+        for side in range(2):
+            piece.bound[0, q, side, 0], piece.bound[0, q, side, 2] = 0, counts[q, side]
+        piece.top[0, q] = 0
+    piece.rows[0, 0], piece.rows[0, 2], piece.step[0] = lo, hi, 0
+
+
+@jit
+def _go_left(ranking: Ranking, piece: Piece, depth: int, lo: int) -> None:
+    """Split the lists of a piece, and go down to its left half."""
+    lists, saved, bound, top = ranking.lists, ranking.saved, piece.bound, piece.top
+    middle = piece.rows[depth, 1]
+    for q in range(len(ranking.counts)):
+        twice = ranking.part.orders[q] == 2
+        for side in range(2):
+            a, b = bound[depth, q, side, 0], bound[depth, q, side, 2]
+            bound[depth, q, side, 1] = _split(lists, side, q, a, b, middle - lo, ranking.room.who)
+            if twice:
+                _split(lists, 2 + side, q, a, b, middle - lo, ranking.room.who)
+            bound[depth + 1, q, side, 0] = a
+            bound[depth + 1, q, side, 2] = bound[depth, q, side, 1]
+        # The left half's lists get split further before they are needed here: keep a copy.
+        a, at = bound[depth, q, 0, 0], top[depth, q]
+        length = bound[depth, q, 0, 1] - a
+        for x in range(length):
+            saved[0, q, at + x] = lists[F1, q, a + x]
+            if twice:
+                saved[1, q, at + x] = lists[F2, q, a + x]
+        top[depth + 1, q] = at + length
+    piece.rows[depth + 1, 0], piece.rows[depth + 1, 2] = piece.rows[depth, 0], middle
+
+
+@jit
+def _go_right(ranking: Ranking, piece: Piece, depth: int, state: State, mod: Array) -> None:
+    """Give what the left half has to the right half, and go down to that."""
+    for q in range(len(ranking.counts)):
+        for s in range(len(state.slot)):
+            if state.slot[s, ranking.part.pair[q]] >= 0:
+                _cross(ranking, q, piece, depth, s, state, mod)
+        for side in range(2):
+            piece.bound[depth + 1, q, side, 0] = piece.bound[depth, q, side, 1]
+            piece.bound[depth + 1, q, side, 2] = piece.bound[depth, q, side, 2]
+        piece.top[depth + 1, q] = piece.top[depth, q]
+    piece.rows[depth + 1, 0], piece.rows[depth + 1, 2] = piece.rows[depth, 1], piece.rows[depth, 2]
+
+
+@jit
+def _run_stretches(
+    program: Program, by: Transitions, predicates: Predicates, events: Events, field: Field, ranking: Ranking,
+    state: State, lo: Array, hi: Array, out: Table,
+) -> None:  # fmt: skip
+    """Process all stretches."""
+    mod, total = field.mod, len(ranking.counts)
+    rows, step = np.zeros((DEEP, 3), np.int64), np.zeros(DEEP, np.int64)
+    piece = Piece(rows, step, np.zeros((DEEP, total, 2, 3), np.int64), np.zeros((DEEP, total), np.int64))
+    for k in range(len(lo)):
+        _start(ranking, events, state, field.one, piece, lo[k], hi[k])
         depth = 0
         while depth >= 0:
             first, last = rows[depth, 0], rows[depth, 2]
             middle = last
-            if step[depth] == 0 and last - first > LEAF and depth + 1 < deep:
+            if step[depth] == 0 and last - first > LEAF and depth + 1 < DEEP:
                 middle = _middle(events.tick, first, last)
             if step[depth] == 0 and middle == last:
-                _leaf(
-                    program, act, predicates, events, mod, state, order, tot, tot_low, inc, inc_low, base, first,
-                    last,
-                )  # fmt: skip
+                _run_leaf(program, by, predicates, events, mod, state, lo[k], first, last)
                 depth -= 1
                 continue
             if step[depth] == 2:
@@ -421,60 +430,21 @@ def _items(
                 continue
             if step[depth] == 0:
                 rows[depth, 1] = middle
-                for q in range(total):
-                    twice = part.orders[q] == 2
-                    for side in range(2):
-                        a, b = bound[depth, q, side, 0], bound[depth, q, side, 2]
-                        bound[depth, q, side, 1] = _split(lists, side, q, a, b, middle - base, room.who)
-                        if twice:
-                            _split(lists, 2 + side, q, a, b, middle - base, room.who)
-                        bound[depth + 1, q, side, 0] = a
-                        bound[depth + 1, q, side, 2] = bound[depth, q, side, 1]
-                    # The left half's lists get split further before they are needed here: keep a copy.
-                    a, at = bound[depth, q, 0, 0], top[depth, q]
-                    length = bound[depth, q, 0, 1] - a
-                    for x in range(length):
-                        saved[0, q, at + x] = lists[F1, q, a + x]
-                        if twice:
-                            saved[1, q, at + x] = lists[F2, q, a + x]
-                    top[depth + 1, q] = at + length
-                rows[depth + 1, 0], rows[depth + 1, 2] = first, middle
+                _go_left(ranking, piece, depth, lo[k])
             else:
-                for p in range(pairs):
-                    for q in range(part.off[p], part.off[p + 1]):
-                        length = bound[depth, q, 0, 1] - bound[depth, q, 0, 0]
-                        right, end = bound[depth, q, 1, 1], bound[depth, q, 1, 2]
-                        for s in range(states):
-                            if slot[s, p] >= 0 and length > 0 and end > right:
-                                _cross(
-                                    part.orders[q], part.strict, rank, lists, saved, q, top[depth, q], length,
-                                    right, end, s, slot[s, p], state, place, tree, tree_low, mod,
-                                )  # fmt: skip
-                        for side in range(2):
-                            bound[depth + 1, q, side, 0] = bound[depth, q, side, 1]
-                            bound[depth + 1, q, side, 2] = bound[depth, q, side, 2]
-                        top[depth + 1, q] = top[depth, q]
-                rows[depth + 1, 0], rows[depth + 1, 2] = rows[depth, 1], last
+                _go_right(ranking, piece, depth, state, mod)
             step[depth] += 1
             depth += 1
             step[depth] = 0
-        give(program, tot, tot_low, out, out_low, k, mod)
+        collect(program, state.total, mod, out, k)
 
 
 def run(
-    program: Program,
-    predicates: Predicates,
-    events: Events,
-    field: Field,
-    lo: Array,
-    hi: Array,
-    out: Array,
-    out_low: Array,
+    program: Program, predicates: Predicates, events: Events, field: Field, lo: Array, hi: Array, out: Table
 ) -> None:
     """Run a program over stretches of events."""
     one, states = field.one, program.states
-    width, lows = (1 + len(program.sum_labels)) * len(one), len(program.low_labels)
-    act, part = actions(program, False), parts(predicates)
+    by, part = transitions_of(program, False), parts_of(predicates)
     pairs, total = len(part.off) - 1, len(part.orders)
     n, _ = longest(events.tick, lo, hi)
     slot = np.full((states, pairs), -1, np.int64)
@@ -483,38 +453,12 @@ def run(
         if p >= 0 and slot[s, p] < 0:
             slot[s, p] = slots
             slots += 1
-    state = State(
-        np.zeros((states, n), np.bool_),
-        np.zeros((states, n, width), one.dtype),
-        np.full((states, n, lows), np.inf),
-        slot,
-        np.zeros((slots, n, width), one.dtype),
-        np.full((slots, n, lows), np.inf),
+    tables = [empty_table(rows, program, one) for rows in (states * n, slots * n, states, states, 1, n + 2)]
+    entry, given, sums, increment, buffer, tree = tables
+    held, place = np.zeros((states, n), np.bool_), np.empty((2, n), np.int32)
+    state = State(held, entry, slot, given, sums, increment, buffer, move_order(program), place, tree)
+    rank, lists, saved = (np.empty((size, total, n), np.int32) for size in (6, 4, 2))
+    ranking = Ranking(
+        part, roles_of(program, pairs), room_for(2 * n), rank, lists, saved, np.zeros((total, 2), np.int64)
     )
-    role, order = roles(program, pairs), move_order(program)
-    rank, lists = np.empty((6, total, n), np.int32), np.empty((4, total, n), np.int32)
-    saved, place = np.empty((2, total, n), np.int32), np.empty((2, n), np.int32)
-    tree, tot, inc = (table(rows, width, lows, one) for rows in (n + 2, states, states))
-    _items(
-        program,
-        act,
-        predicates,
-        part,
-        role,
-        order,
-        events,
-        field,
-        state,
-        work(2 * n),
-        rank,
-        lists,
-        saved,
-        place,
-        *tree,
-        *tot,
-        *inc,
-        lo,
-        hi,
-        out,
-        out_low,
-    )
+    _run_stretches(program, by, predicates, events, field, ranking, state, lo, hi, out)

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import numpy as np
 
+from sparkleene.kernels.conditions import code_holds
 from sparkleene.kernels.jit import jit
 from sparkleene.kernels.program import EQ, GE, GT, LE, LT, Array, Predicates
-from sparkleene.kernels.scan import code_holds
 
 BLOCK = 1 << 13  # rows whose labels stay in the first-level cache from step to step
 
@@ -55,16 +55,16 @@ def observe(
 
     Pair p joins label joined[p, 0] to label joined[p, 1]; its own label is first + p. `ok` is scratch.
     """
-    stack = np.empty(predicates.code.shape[0] + 1)
     for block in range(begin, end, BLOCK):
-        _observe(predicates, f, g, mask, joined, first, block, min(block + BLOCK, end), ok, out, stack)
+        _observe(predicates, f, g, mask, joined, first, block, min(block + BLOCK, end), ok, out)
 
 
 @jit
 def _observe(
     predicates: Predicates, f: Array, g: Array, mask: Array, joined: Array, first: int, begin: int, end: int,
-    ok: Array, out: Array, stack: Array,
+    ok: Array, out: Array,
 ) -> None:  # fmt: skip
+    stack = np.empty(predicates.code.shape[0] + 1)
     for i in range(begin, end):
         out[i] = mask[i]
     begin = max(begin, 1)  # the first row has none before it

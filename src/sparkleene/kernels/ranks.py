@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from sparkleene.kernels.jit import jit
-from sparkleene.kernels.program import EQ, GE, GT, LE, LT, NE, Array, Predicates, Program
+from sparkleene.kernels.program import EQ, GT, LE, LT, NE, Array, Events, Predicates, Program
 
 SMALL = 40  # up to so many elements insertion sort is fastest
 WIDE = 1 << 14  # from so many elements wider digits pay
@@ -21,6 +21,7 @@ class Parts(NamedTuple):
     """Disjoint parts of the pairs; those of pair p are off[p]:off[p+1]."""
 
     off: Array
+    pair: Array  # of each part
     equal_off: Array
     equal: Array  # columns of equalities, those of part q are equal[equal_off[q]:equal_off[q+1]]
     orders: Array  # number of inequalities
@@ -29,15 +30,7 @@ class Parts(NamedTuple):
     strict: Array  # [parts, 2]
 
 
-def shape(predicates: Predicates, pair: int) -> tuple[int, int] | None:
-    """Count inequalities and `!=` of a pair; None if it has code."""
-    if predicates.code_off[pair] != predicates.code_off[pair + 1]:
-        return None
-    ops = [int(op) for op in predicates.op[predicates.off[pair] : predicates.off[pair + 1]]]
-    return sum(op in (LT, LE, GT, GE) for op in ops), ops.count(NE)
-
-
-def parts(predicates: Predicates) -> Parts:
+def parts_of(predicates: Predicates) -> Parts:
     """Take all pairs apart."""
     pairs = len(predicates.off) - 1
     off = np.zeros(pairs + 1, np.int64)
@@ -72,10 +65,12 @@ def parts(predicates: Predicates) -> Parts:
                     sign[q, n] = 1.0 if op in (LT, LE) else -1.0
                 orders[q] = n + 1
             equal_off[q + 1] = k
-    return Parts(off, equal_off, equal, orders, column, sign, strict)
+    return Parts(
+        off, np.repeat(np.arange(pairs), np.diff(off)), equal_off, equal, orders, column, sign, strict
+    )
 
 
-def roles(program: Program, pairs: int) -> Array:
+def roles_of(program: Program, pairs: int) -> Array:
     """Say per pair and symbol whether an event can be the previous one (1), the new one (2), or both (3)."""
     label = np.repeat(np.arange(len(program.off) - 1, dtype=np.uint64), np.diff(program.off))
     bit = np.uint64(1) << label
@@ -93,7 +88,7 @@ def roles(program: Program, pairs: int) -> Array:
     return role
 
 
-class Work(NamedTuple):
+class Room(NamedTuple):
     """Room for sorting: keys and element numbers, twice, and digit counts."""
 
     key: Array  # float64[2, n]
@@ -102,10 +97,10 @@ class Work(NamedTuple):
     count: Array
 
 
-def work(n: int) -> Work:
-    """Allocate room for n elements."""
+def room_for(n: int) -> Room:
+    """Return room to sort n elements."""
     key = np.empty((2, n))
-    return Work(key, key.view(np.uint64), np.empty((2, n), np.int32), np.zeros((8, 2048), np.int64))
+    return Room(key, key.view(np.uint64), np.empty((2, n), np.int32), np.zeros((8, 2048), np.int64))
 
 
 @jit
@@ -120,7 +115,7 @@ def _insertion(key: Array, who: Array, n: int) -> None:
 
 
 @jit
-def sort(room: Work, n: int) -> None:
+def sort(room: Room, n: int) -> None:
     """Sort the first n (key, who) stably by key, none of them NaN."""
     key, bits, who, count = room.key, room.bits, room.who, room.count
     if n <= SMALL:
@@ -176,17 +171,7 @@ def sort(room: Work, n: int) -> None:
 
 @jit
 def sort_elements(
-    part: Parts,
-    q: int,
-    order: int,
-    role: Array,
-    p: int,
-    symbol: Array,
-    f: Array,
-    g: Array,
-    lo: int,
-    hi: int,
-    room: Work,
+    part: Parts, q: int, order: int, role: Array, events: Events, lo: int, hi: int, room: Room
 ) -> Any:
     """Sort the events of a stretch that have a role in part q by its equalities, then by inequality `order`.
 
@@ -194,8 +179,8 @@ def sort_elements(
     both sides are the same in all rows, i stands for both. NaN has no place. Return the number of elements,
     and whether the sides are the same.
     """
-    key, who = room.key, room.who
-    size = hi - lo
+    key, who, symbol, f, g = room.key, room.who, events.symbol, events.f, events.g
+    size, p = hi - lo, part.pair[q]
     first, last = part.equal_off[q], part.equal_off[q + 1]
     ranked = part.orders[q] > order
     c0, sign = part.column[q, order], part.sign[q, order]

@@ -7,17 +7,19 @@ import numpy as np
 from sparkleene.kernels.jit import jit
 from sparkleene.kernels.numbers import add, mul, nonzero
 from sparkleene.kernels.program import Array
+from sparkleene.kernels.table import Table, add_row
 from sparkleene.kernels.wide import widen
 
 _P = np.uint64(0)
 
 
 @jit
-def pairs(values: Array, lows: Array, out: Array, out_low: Array) -> None:
+def pair_up(trends: Table, out: Table) -> None:
     """From trends of the first operand only, of the second only and of both, to unordered pairs of trends.
 
     Written as a sum of non-negative terms: nothing is subtracted but the pairing of a trend with itself.
     """
+    values, lows = trends
     for k in range(values.shape[0]):
         first, second, both = values[k, 0, 0], values[k, 1, 0], values[k, 2, 0]
         others = add(both, widen(-1.0), _P) if nonzero(both) else both
@@ -25,11 +27,11 @@ def pairs(values: Array, lows: Array, out: Array, out_low: Array) -> None:
         with_second = add(first, both, _P)
         with_both = add(add(first, second, _P), others, _P)
         total = add(mul(first, with_first, _P), mul(second, both, _P), _P)
-        out[k, 0] = add(total, mul(mul(both, others, _P), widen(0.5), _P), _P)
+        out.value[k, 0] = add(total, mul(mul(both, others, _P), widen(0.5), _P), _P)
         for a in range(1, values.shape[2]):
             total = mul(values[k, 0, a], with_first, _P)
             total = add(total, mul(values[k, 1, a], with_second, _P), _P)
-            out[k, a] = add(total, mul(values[k, 2, a], with_both, _P), _P)
+            out.value[k, a] = add(total, mul(values[k, 2, a], with_both, _P), _P)
         for m in range(lows.shape[2]):
             low = np.inf
             if nonzero(with_first):
@@ -38,16 +40,13 @@ def pairs(values: Array, lows: Array, out: Array, out_low: Array) -> None:
                 low = min(low, lows[k, 1, m])
             if nonzero(with_both):
                 low = min(low, lows[k, 2, m])
-            out_low[k, m] = low
+            out.low[k, m] = low
 
 
 @jit
-def gather(values: Array, lows: Array, starts: Array, out: Array, out_low: Array) -> None:
+def add_runs(table: Table, starts: Array, mod: Array, out: Table) -> None:
     """Add up runs of rows: run r is starts[r]:starts[r+1], the last one ends with the rows."""
     for r in range(starts.size):
-        end = starts[r + 1] if r + 1 < starts.size else values.shape[0]
+        end = starts[r + 1] if r + 1 < starts.size else table.value.shape[0]
         for k in range(starts[r], end):
-            for a in range(values.shape[1]):
-                out[r, a] = add(out[r, a], values[k, a], _P)
-            for m in range(lows.shape[1]):
-                out_low[r, m] = min(out_low[r, m], lows[k, m])
+            add_row(out, r, table, k, mod)

@@ -1,191 +1,133 @@
-"""The general kernel: every stored event is compared with every new one, in all three semantics.
-
-Stack code
-----------
-A pair may carry code that must come out true. An instruction is a row (opcode, argument); the stack holds
-doubles, and truth is three-valued: 1.0 true, 0.0 false, NaN unknown (NULL). Only 1.0 counts as true.
-
-    opcode      argument    effect
-    PUSH_F      column      push f[column] of the previous event
-    PUSH_G      column      push g[column] of the new event
-    PUSH_CONST  index       push consts[index]
-    NEG         -           x -> -x
-    ADD SUB MUL DIV MOD     x y -> x op y; MOD has the dividend's sign; x / 0 and x % 0 are unknown
-    CODE_LT CODE_LE CODE_GT CODE_GE CODE_EQ CODE_NE
-                -           x y -> 1.0 or 0.0; unknown if a side is
-    AND OR      -           x y -> three-valued and, or
-    NOT         -           x -> three-valued not
-    ISNULL      -           x -> 1.0 if unknown, else 0.0
-
-The argument of an instruction that needs none is ignored. Operands are pushed left to right; the result is
-what is on top at the end. CODE_LT + op is the instruction of comparison `op` of program.py.
-"""
+"""The general kernel: every stored event is compared with every new one, in all three semantics."""
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 
-from sparkleene.kernels.common import Actions, actions, blank, clear, compare, pick_up, tick_symbol
+from sparkleene.kernels.conditions import code_holds, compare
 from sparkleene.kernels.jit import jit
 from sparkleene.kernels.numbers import add, nonzero
 from sparkleene.kernels.program import NEXT, Array, Events, Field, Predicates, Program
-
-PUSH_F, PUSH_G, PUSH_CONST, NEG, ADD, SUB, MUL, DIV, MOD = range(9)
-CODE_LT, CODE_LE, CODE_GT, CODE_GE, CODE_EQ, CODE_NE = range(9, 15)
-AND, OR, NOT, ISNULL = range(15, 19)
-
-
-def supports(program: Program, predicates: Predicates) -> bool:
-    """Tell whether this kernel can run a program: it can run all."""
-    return True
-
-
-@jit
-def _binary(o: int, x: float, y: float) -> float:
-    if o == AND:
-        if x == 0.0 or y == 0.0:
-            return 0.0
-        return x * y  # unknown if a side is
-    if o == OR:
-        if x == 1.0 or y == 1.0:
-            return 1.0
-        return x + y
-    if x != x or y != y:
-        return np.nan
-    if o >= CODE_LT:
-        return 1.0 if compare(o - CODE_LT, x, y) else 0.0
-    if o == ADD:
-        return x + y
-    if o == SUB:
-        return x - y
-    if o == MUL:
-        return x * y
-    if y == 0.0 or (o == MOD and abs(x) == np.inf):
-        return np.nan
-    return x / y if o == DIV else np.fmod(x, y)
+from sparkleene.kernels.table import (
+    Table,
+    add_row,
+    carry_of,
+    clear_row,
+    copy_row,
+    empty_table,
+    is_blank,
+    take_in,
+)
+from sparkleene.kernels.ticks import Transitions, tick_symbol, transitions_of
 
 
-@jit
-def code_holds(
-    code: Array, first: int, last: int, consts: Array, f: Array, g: Array, old: int, new: int, stack: Array
-) -> bool:
-    """Run instructions first:last."""
-    top = 0
-    for k in range(first, last):
-        o, a = code[k, 0], code[k, 1]
-        if o <= PUSH_CONST:
-            stack[top] = f[a, old] if o == PUSH_F else (g[a, new] if o == PUSH_G else consts[a])
-            top += 1
-        elif o == NEG:
-            stack[top - 1] = -stack[top - 1]
-        elif o == NOT:
-            stack[top - 1] = 1.0 - stack[top - 1]
-        elif o == ISNULL:
-            stack[top - 1] = 1.0 if stack[top - 1] != stack[top - 1] else 0.0
-        else:
-            top -= 1
-            stack[top - 1] = _binary(o, stack[top - 1], stack[top])
-    return stack[top - 1] == 1.0  # type: ignore[no-any-return]
+class Moves(NamedTuple):
+    """The states whose entries a tick of symbol y moves: state[y, :count[y]]."""
+
+    count: Array
+    state: Array
+    spare: int  # entries that one event may bring
+
+
+class Lists(NamedTuple):
+    """A list of entries for each state, of the same room; a state without predicates has one, the sum of all.
+
+    The entries of state s are those from s * room + at[0, s] on: old ones up to at[1, s], and up to at[2, s] those
+    that the tick brings.
+    """
+
+    at: Array  # int64[3, states]
+    event: Array  # int64[entries]
+    extended: Array  # uint64[entries]: labels that extend an entry in this tick
+    fits: Array  # bool[entries]: whether the event at hand satisfies a pair with the entry's
+    entry: Table
 
 
 @jit
-def holds(
-    off: Array,
-    op: Array,
-    code_off: Array,
-    code: Array,
-    consts: Array,
-    f: Array,
-    g: Array,
-    p: int,
-    old: int,
-    new: int,
-    stack: Array,
-) -> bool:
-    """Tell whether events `old` and `new` satisfy pair p."""
-    for c in range(off[p], off[p + 1]):
-        if not compare(op[c], f[c, old], g[c, new]):
-            return False
-    if code_off[p] == code_off[p + 1]:
-        return True
-    return code_holds(code, code_off[p], code_off[p + 1], consts, f, g, old, new, stack)  # type: ignore[no-any-return]
+def _copy(lists: Lists, i: int, j: int) -> None:
+    """Copy entry i to place j."""
+    lists.event[j] = lists.event[i]
+    copy_row(lists.entry, j, lists.entry, i)
 
 
 @jit
-def _copy(ev: Array, val: Array, low: Array, s: int, i: int, t: int, j: int) -> None:
-    """Copy entry i of state s to place j of state t."""
-    ev[t, j] = ev[s, i]
-    for w in range(val.shape[2]):
-        val[t, j, w] = val[s, i, w]
-    for m in range(low.shape[2]):
-        low[t, j, m] = low[s, i, m]
-
-
-@jit
-def _settle(
-    keep: Array, leave: Array, s: int, y: int, ext: Array, at: Array, ev: Array, val: Array, low: Array
+def _test_entries(
+    predicates: Predicates, events: Events, p: int, e: int, first: int, last: int, lists: Lists, stack: Array
 ) -> None:
+    """Find which entries first:last have an event that satisfies pair p with event e."""
+    f, g, event, fits = events.f, events.g, lists.event, lists.fits
+    for q in range(first, last):
+        fits[q] = True
+    for c in range(predicates.off[p], predicates.off[p + 1]):
+        op, right = predicates.op[c], g[c, e]
+        for q in range(first, last):
+            fits[q] &= compare(op, f[c, event[q]], right)
+    begin, end = predicates.code_off[p], predicates.code_off[p + 1]
+    if begin < end:
+        code, consts = predicates.code, predicates.consts
+        for q in range(first, last):
+            fits[q] = fits[q] and code_holds(code, begin, end, consts, f, g, event[q], e, stack)
+
+
+@jit
+def _settle(program: Program, s: int, y: int, lists: Lists) -> None:
     """Move the extended entries of state s by leave, then all its old entries by keep."""
-    head, mid = at[0, s], at[1, s]
+    at, event, extended, _, (value, low) = lists
+    keep, leave = program.keep, program.leave
+    room = len(event) // program.states
+    base = s * room
+    head, mid, end = at[0, s], at[1, s], at[2, s]
     free = head
-    for i in range(head, mid):
-        labels, target, label = ext[s, i], s, 0
-        ext[s, i] = 0
-        while labels and target >= 0:
-            if labels & np.uint64(1):
-                target = leave[label, target]
-            labels >>= np.uint64(1)
-            label += 1
-        if target >= 0:
-            target = keep[y, target]
+    for i in range(head, end):
+        target, to = s, base + free
+        if i < mid:
+            labels, label = extended[base + i], 0
+            extended[base + i] = 0
+            while labels and target >= 0:
+                if labels & np.uint64(1):
+                    target = leave[label, target]
+                labels >>= np.uint64(1)
+                label += 1
+            if target >= 0:
+                target = keep[y, target]
+        elif i == mid:
+            at[1, s] = free
         if target == s:
-            if free != i:
-                _copy(ev, val, low, s, i, s, free)
             free += 1
         elif target >= 0:
-            _copy(ev, val, low, s, i, target, at[2, target])
+            to = target * room + at[2, target]
             at[2, target] += 1
-    for i in range(mid, at[2, s]):
-        _copy(ev, val, low, s, i, s, free + i - mid)
-    at[1, s], at[2, s] = free, free + at[2, s] - mid
+        if target >= 0 and to != base + i:
+            event[to] = event[base + i]
+            for w in range(value.shape[1]):
+                value[to, w] = value[base + i, w]
+            for m in range(low.shape[1]):
+                low[to, m] = low[base + i, m]
+    if mid == end:
+        at[1, s] = free
+    at[2, s] = free
 
 
+# The loop over ticks is written out here as in fenwick.py, for the reason that is told there.
 @jit
 def _advance(
-    program: Program,
-    act: Actions,
-    predicates: Predicates,
-    events: Events,
-    field: Field,
-    moving: Array,
-    move_list: Array,
-    spare: int,
-    at: Array,
-    ev: Array,
-    ext: Array,
-    val: Array,
-    low: Array,
-    i: int,
-    end: int,
-) -> int:
+    program: Program, by: Transitions, predicates: Predicates, events: Events, field: Field, moves: Moves,
+    lists: Lists, i: int, end: int,
+) -> int:  # fmt: skip
     """Process ticks from row i until the end or until a list might become too long; return where it stopped."""
-    mod, columns, width, lows = field.mod, len(field.mod), val.shape[2], low.shape[2]
-    tick, symbol, sums, low_values, f, g = events
-    a_off, a_label, a_src, a_dst, a_pair, a_last, stored = act
-    labels, keep, leave, states = program.labels, program.keep, program.leave, program.states
-    sum_labels, low_labels = program.sum_labels, program.low_labels
-    off, ops, code_off, code, consts = (
-        predicates.off,
-        predicates.op,
-        predicates.code_off,
-        predicates.code,
-        predicates.consts,
-    )
-    following = program.mode == NEXT
-    single = width + lows == 1
-    size = ev.shape[1]
-    stack = np.zeros(len(code) + 1)
-    buf, buf_low = np.zeros(width, val.dtype), np.full(lows, np.inf)
+    tick, symbol, f, g, mod = events.tick, events.symbol, events.f, events.g, field.mod
+    at, event, extended, fits, entry = lists
+    value, low = entry
+    width, lows, columns, states = value.shape[1], low.shape[1], len(mod), program.states
+    room = len(event) // states
+    following, single = program.mode == NEXT, width + lows == 1
+    carry = carry_of(program, events, mod)
+    off, ops, code_off = predicates.off, predicates.op, predicates.code_off
+    stack = np.zeros(len(predicates.code) + 1)
+    sum, sum_low = np.zeros((1, width), value.dtype), np.full((1, lows), np.inf)
+    buffer = Table(sum, sum_low)
     touched = np.zeros(states, np.bool_)
     used = alive = 0
     for s in range(states):
@@ -193,88 +135,74 @@ def _advance(
         alive += at[2, s] - at[0, s]
     while i < end:
         j = i + 1
-        now = tick[i]
-        while j < end and tick[j] == now:
+        while j < end and tick[j] == tick[i]:
             j += 1
-        if used + (j - i) * spare + alive > size:
+        if used + (j - i) * moves.spare + alive > room:
             break
         for e in range(i, j):
             y = np.int64(symbol[e])
-            for a in range(a_off[y], a_off[y + 1]):
-                s, p = a_src[a], a_pair[a]
-                kind = 0
-                c, o, right = 0, 0, 0.0
-                if p >= 0:
+            for a in range(by.off[y], by.off[y + 1]):
+                s, p = by.src[a], by.pair[a]
+                first, last = s * room + at[0, s], s * room + at[1, s]
+                kind, c, op, right = 0, 0, 0, 0.0
+                if p >= 0 and off[p + 1] - off[p] == 1 and code_off[p] == code_off[p + 1]:
+                    kind, c = 1, off[p]
+                    op, right = ops[c], g[c, e]
+                elif p >= 0:
                     kind = 2
-                    if off[p + 1] - off[p] == 1 and code_off[p] == code_off[p + 1]:
-                        kind, c = 1, off[p]
-                        o, right = ops[c], g[c, e]
-                for q in range(at[0, s], at[1, s]):
+                    _test_entries(predicates, events, p, e, first, last, lists, stack)
+                for q in range(first, last):
                     if kind == 1:
-                        if not compare(o, f[c, ev[s, q]], right):
+                        if not compare(op, f[c, event[q]], right):
                             continue
-                    elif kind == 2 and not holds(
-                        off, ops, code_off, code, consts, f, g, p, ev[s, q], e, stack
-                    ):
+                    elif kind == 2 and not fits[q]:
                         continue
-                    if single:
-                        buf[0] = add(buf[0], val[s, q, 0], mod[0])
-                    else:
-                        for w in range(width):
-                            buf[w] = add(buf[w], val[s, q, w], mod[w % columns])
-                        for m in range(lows):
-                            buf_low[m] = min(buf_low[m], low[s, q, m])
-                    if following:
-                        ext[s, q] |= np.uint64(1) << np.uint64(a_label[a])
-                        touched[s] = True
-                if not a_last[a]:
-                    continue
-                d = a_dst[a]
-                t = at[2, d]
-                if single:
-                    if nonzero(buf[0]):
-                        val[d, t, 0] = buf[0]
-                        buf[0] = 0
-                        ev[d, t] = e
-                        at[2, d] = t + 1
-                elif not blank(buf):
-                    pick_up(buf, buf_low, a_label[a], e, sum_labels, sums, low_labels, low_values, mod)
-                    for w in range(width):
-                        val[d, t, w] = buf[w]
-                        buf[w] = 0
+                    sum[0, 0] = add(sum[0, 0], value[q, 0], mod[0])
+                    for w in range(1, width):
+                        sum[0, w] = add(sum[0, w], value[q, w], mod[w % columns])
                     for m in range(lows):
-                        low[d, t, m] = buf_low[m]
-                        buf_low[m] = np.inf
-                    ev[d, t] = e
-                    at[2, d] = t + 1
-        y = np.int64(symbol[i]) if j == i + 1 else tick_symbol(labels, symbol, i, j)
+                        sum_low[0, m] = min(sum_low[0, m], low[q, m])
+                    if following:
+                        extended[q] |= np.uint64(1) << np.uint64(by.label[a])
+                        touched[s] = True
+                if by.last[a] and (nonzero(sum[0, 0]) or not (single or is_blank(buffer, 0))):
+                    d = by.dst[a]
+                    if not single:
+                        take_in(buffer, 0, by.label[a], e, carry)
+                    to = d * room + at[2, d]
+                    for w in range(width):
+                        value[to, w] = sum[0, w]
+                        sum[0, w] = 0
+                    for m in range(lows):
+                        low[to, m] = sum_low[0, m]
+                        sum_low[0, m] = np.inf
+                    event[to] = e
+                    at[2, d] += 1
+        y = np.int64(symbol[i]) if j == i + 1 else tick_symbol(program.labels, symbol, i, j)
         if following:
             for s in range(states):
                 if touched[s]:
-                    _settle(keep, leave, s, y, ext, at, ev, val, low)
-        for k in range(moving[y]):
-            s = move_list[y, k]
+                    _settle(program, s, y, lists)
+        for k in range(moves.count[y]):
+            s = moves.state[y, k]
             if not touched[s]:
-                t = keep[y, s]
+                t = program.keep[y, s]
                 if t >= 0:
                     for q in range(at[0, s], at[1, s]):
-                        _copy(ev, val, low, s, q, t, at[2, t])
+                        _copy(lists, s * room + q, t * room + at[2, t])
                         at[2, t] += 1
                 at[0, s] = at[1, s]
         used = alive = 0
         for s in range(states):
             touched[s] = False
             first, last = at[0, s], at[2, s]
-            if not stored[s] and last - first > 1:
-                if single:
-                    for q in range(first + 1, last):
-                        val[s, first, 0] = add(val[s, first, 0], val[s, q, 0], mod[0])
-                else:
-                    for q in range(first + 1, last):
-                        for w in range(width):
-                            val[s, first, w] = add(val[s, first, w], val[s, q, w], mod[w % columns])
-                        for m in range(lows):
-                            low[s, first, m] = min(low[s, first, m], low[s, q, m])
+            if not by.stored[s] and last - first > 1:
+                to = s * room + first
+                for q in range(to + 1, s * room + last):
+                    for w in range(width):
+                        value[to, w] = add(value[to, w], value[q, w], mod[w % columns])
+                    for m in range(lows):
+                        low[to, m] = min(low[to, m], low[q, m])
                 last = first + 1
                 at[2, s] = last
             at[1, s] = last
@@ -285,106 +213,76 @@ def _advance(
 
 
 @jit
-def _items(
-    program: Program,
-    act: Actions,
-    predicates: Predicates,
-    events: Events,
-    field: Field,
-    moving: Array,
-    move_list: Array,
-    spare: int,
-    lo: Array,
-    hi: Array,
-    out: Array,
-    out_low: Array,
-) -> None:
+def _make_room(lists: Lists, tick: Array, spare: int, i: int, end: int) -> Lists:
+    """Shift all entries to the front; return lists of twice the room if that does not help much."""
+    at, event, _, _, entry = lists
+    states = at.shape[1]
+    room = len(event) // states
+    j = i + 1
+    while j < end and tick[j] == tick[i]:
+        j += 1
+    need = (j - i) * spare
+    for s in range(states):
+        for q in range(at[0, s], at[2, s]):
+            _copy(lists, s * room + q, s * room + q - at[0, s])
+        at[2, s] -= at[0, s]
+        at[1, s] = at[2, s]
+        at[0, s] = 0
+        need += 2 * at[2, s]
+    if 2 * need <= room:
+        return lists
+    size = max(2 * room, 2 * need)
+    value = np.zeros((states * size, entry.value.shape[1]), entry.value.dtype)
+    new = Table(value, np.full((states * size, entry.low.shape[1]), np.inf))
+    new_event = np.zeros(states * size, np.int64)
+    for s in range(states):
+        for q in range(at[2, s]):
+            new_event[s * size + q] = event[s * room + q]
+            copy_row(new, s * size + q, entry, s * room + q)
+    fits = np.zeros(states * size, np.bool_)
+    return Lists(at, new_event, np.zeros(states * size, np.uint64), fits, new)
+
+
+@jit
+def _run_stretches(
+    program: Program, by: Transitions, predicates: Predicates, events: Events, field: Field, moves: Moves,
+    lists: Lists, lo: Array, hi: Array, out: Table,
+) -> None:  # fmt: skip
     """Process all stretches."""
-    one, mod, states = field.one, field.mod, program.states
-    width, lows, columns = out.shape[2], out_low.shape[2], len(field.one)
-    # Entries of state s: old ones at[0, s]:at[1, s], those that the tick brings at[1, s]:at[2, s]. A state
-    # without predicates has one entry, the sum of all.
-    size = 64
-    at = np.zeros((3, states), np.int64)
-    ev = np.zeros((states, size), np.int64)
-    ext = np.zeros((states, size), np.uint64)
-    val, low = np.zeros((states, size, width), one.dtype), np.full((states, size, lows), np.inf)
+    mod, at = field.mod, lists.at
     for k in range(len(lo)):
-        for s in range(states):
-            at[0, s] = at[1, s] = at[2, s] = 0
-        at[1, 0] = at[2, 0] = 1
-        ev[0, 0] = -1
-        clear(val[0], low[0], 0)
-        for c in range(columns):
-            val[0, 0, c] = one[c]
-        i = lo[k]
-        while True:
-            i = _advance(
-                program,
-                act,
-                predicates,
-                events,
-                field,
-                moving,
-                move_list,
-                spare,
-                at,
-                ev,
-                ext,
-                val,
-                low,
-                i,
-                hi[k],
-            )
-            if i >= hi[k]:
-                break
-            # Shift all entries to the front; take twice the room if that does not help much.
-            j = i + 1
-            while j < hi[k] and events.tick[j] == events.tick[i]:
-                j += 1
-            need = (j - i) * spare
-            for s in range(states):
-                for q in range(at[0, s], at[2, s]):
-                    _copy(ev, val, low, s, q, s, q - at[0, s])
-                at[2, s] -= at[0, s]
-                at[1, s] = at[2, s]
-                at[0, s] = 0
-                need += 2 * at[2, s]
-            if 2 * need > size:
-                size = max(2 * size, 2 * need)
-                old_ev, old_val, old_low = ev, val, low
-                ev, ext = np.zeros((states, size), np.int64), np.zeros((states, size), np.uint64)
-                val, low = np.zeros((states, size, width), one.dtype), np.full((states, size, lows), np.inf)
-                for s in range(states):
-                    for q in range(at[2, s]):
-                        ev[s, q] = old_ev[s, q]
-                        for w in range(width):
-                            val[s, q, w] = old_val[s, q, w]
-                        for m in range(lows):
-                            low[s, q, m] = old_low[s, q, m]
+        for s in range(program.states):
+            at[0, s] = at[1, s] = at[2, s] = 0 if s else 1
+        at[0, 0] = 0
+        lists.event[0] = -1
+        clear_row(lists.entry, 0)
+        for c in range(len(mod)):
+            lists.entry.value[0, c] = field.one[c]
+        i = _advance(program, by, predicates, events, field, moves, lists, lo[k], hi[k])
+        while i < hi[k]:
+            lists = _make_room(lists, events.tick, moves.spare, i, hi[k])
+            i = _advance(program, by, predicates, events, field, moves, lists, i, hi[k])
+        room = len(lists.event) // program.states
         for o in range(len(program.out_state)):
             s, c = program.out_state[o], program.out_class[o]
-            for q in range(at[0, s], at[1, s]):
-                for w in range(width):
-                    out[k, c, w] = add(out[k, c, w], val[s, q, w], mod[w % columns])
-                for m in range(lows):
-                    out_low[k, c, m] = min(out_low[k, c, m], low[s, q, m])
+            row = Table(out.value[k], out.low[k])
+            for q in range(s * room + at[0, s], s * room + at[1, s]):
+                add_row(row, c, lists.entry, q, mod)
 
 
 def run(
-    program: Program,
-    predicates: Predicates,
-    events: Events,
-    field: Field,
-    lo: Array,
-    hi: Array,
-    out: Array,
-    out_low: Array,
+    program: Program, predicates: Predicates, events: Events, field: Field, lo: Array, hi: Array, out: Table
 ) -> None:
     """Run a program over stretches of events."""
-    act = actions(program, True)
-    moves = program.keep != np.arange(program.states)
-    # move_list[y, :moving[y]]: states whose entries a tick of symbol y moves.
-    moving, move_list = moves.sum(axis=1), np.argsort(~moves, axis=1, kind="stable")
-    spare = int(np.diff(act.off).max(initial=1))
-    _items(program, act, predicates, events, field, moving, move_list, spare, lo, hi, out, out_low)
+    by, states, room = transitions_of(program, True), program.states, 64
+    moving = program.keep != np.arange(states)
+    spare = int(np.diff(by.off).max(initial=1))
+    moves = Moves(moving.sum(axis=1), np.argsort(~moving, axis=1, kind="stable"), spare)
+    lists = Lists(
+        np.zeros((3, states), np.int64),
+        np.zeros(states * room, np.int64),
+        np.zeros(states * room, np.uint64),
+        np.zeros(states * room, np.bool_),
+        empty_table(states * room, program, field.one),
+    )
+    _run_stretches(program, by, predicates, events, field, moves, lists, lo, hi, out)

@@ -12,10 +12,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from sparkleene.kernels.common import compare, has, tick_symbol
+from sparkleene.kernels.conditions import compare, holds
 from sparkleene.kernels.jit import jit
 from sparkleene.kernels.program import ANY, NEXT, Array, Predicates, Program
-from sparkleene.kernels.scan import holds
+from sparkleene.kernels.ticks import has, tick_symbol
 
 # Columns of an end. EARLIER: how many ends are of earlier ticks. SINCE, UNTIL: the log's lengths before and after
 # its tick. LOGGED: its last place in the log. LINK: the next end that waits in the same state.
@@ -59,6 +59,20 @@ class Waiting(NamedTuple):
     left: Array  # int64[states]: those taken out in this tick
     stamp: Array  # int64[states]: what valid cells of the index are stamped with
     touched: Array  # bool[states]: whether some are extended in this tick
+
+
+class Pass(NamedTuple):
+    """What a forward pass over a window is given, and what it keeps."""
+
+    program: Program
+    predicates: Predicates
+    events: Events
+    index: Index
+    wait: Waiting
+    lo: int  # the window's first row
+    kinds: Array  # int8[rows, outs]: the class that finished trends of a row will have, -1 if they are gone
+    out: Array  # int64[states]: place of a state's results in `kinds`, -1
+    stack: Array  # scratch for code
 
 
 @jit
@@ -123,20 +137,10 @@ def _push(index: Index, f: Array, ends: Array, wait: Waiting, lo: int, k: int, s
 
 
 @jit
-def _fits(
-    predicates: Predicates,
-    events: Events,
-    index: Index,
-    ends: Array,
-    wait: Waiting,
-    lo: int,
-    s: int,
-    p: int,
-    e: int,
-    stack: Array,
-) -> bool:
+def _fits(run: Pass, ends: Array, s: int, p: int, e: int) -> bool:
     """Tell whether event e satisfies pair p with some event that waits in state s."""
-    off, op, code_off, code, consts = predicates
+    predicates, events, index, wait = run.predicates, run.events, run.index, run.wait
+    op = predicates.op
     slot, cell, c = index.slot[s, p], index.right[p, e], index.column[p]
     if slot >= 0:
         if cell < 0 or index.stamp[slot, cell] != wait.stamp[s]:
@@ -147,7 +151,7 @@ def _fits(
         return compare(op[c], index.cells[slot, cell, 0], y) or compare(op[c], index.cells[slot, cell, 1], y)
     k = wait.head[s]
     while k >= 0:
-        if holds(off, op, code_off, code, consts, events.f, events.g, p, lo + ends[k, EVENT], e, stack):
+        if holds(predicates, events.f, events.g, p, run.lo + ends[k, EVENT], e, run.stack):
             return True
         k = ends[k, LINK]
     return False
@@ -155,45 +159,30 @@ def _fits(
 
 @jit
 def _extend(
-    program: Program,
-    predicates: Predicates,
-    events: Events,
-    index: Index,
-    kinds: Array,
-    out: Array,
-    lo: int,
-    start: int,
-    e: int,
-    label: int,
-    wait: Waiting,
-    ends: Array,
-    begin: int,
-    n: int,
-    by: Array,
-    stack: Array,
+    run: Pass, by: Array, start: int, e: int, label: int, ends: Array, begin: int, n: int
 ) -> tuple[Array, int]:
     """Add the ends of the partial trends that event e extends or begins; return all ends and their number.
 
     From number `begin` on they have the same event and the same label of the pattern.
     """
-    off, op, code_off, code, consts = predicates
+    program, events, index, wait, lo, out = run.program, run.events, run.index, run.wait, run.lo, run.out
     for t in range(program.off[label], program.off[label + 1]):
         s, d, p = program.src[t], program.dst[t], program.pair[t]
         if s != start:
             if wait.head[s] < 0:
                 continue
-            if p >= 0 and not _fits(predicates, events, index, ends, wait, lo, s, p, e, stack):
+            if p >= 0 and not _fits(run, ends, s, p, e):
                 continue
             wait.touched[s] = True
             k = wait.head[s] if len(by) else -1
             while k >= 0:
                 old = lo + ends[k, EVENT]
-                if p < 0 or holds(off, op, code_off, code, consts, events.f, events.g, p, old, e, stack):
+                if p < 0 or holds(run.predicates, events.f, events.g, p, old, e, run.stack):
                     by[k, 0] |= np.uint64(1) << np.uint64(label)
                 k = ends[k, LINK]
         kind = -1
         if out[d] >= 0:
-            kind = kinds[0 if index.lasting else e - lo, out[d]]
+            kind = run.kinds[0 if index.lasting else e - lo, out[d]]
         if kind < 0 and index.final[d]:
             continue
         k = begin
@@ -277,6 +266,7 @@ def reach(
     n = logged = 0
     for w in range(len(lo)):
         kinds = _kinds(program, events, index.lasting, lo[w], hi[w])
+        run = Pass(program, predicates, events, index, wait, lo[w], kinds, out, stack)
         index.clock[0] += 1
         for s in range(states):
             wait.head[s], wait.stamp[s], wait.touched[s] = -1, index.clock[0], False
@@ -293,24 +283,7 @@ def reach(
                     if index.real[label] != before_it:
                         begin, before_it = n, index.real[label]
                     if has(program.labels[events.symbol[e]], label):
-                        ends, n = _extend(
-                            program,
-                            predicates,
-                            events,
-                            index,
-                            kinds,
-                            out,
-                            lo[w],
-                            start,
-                            e,
-                            label,
-                            wait,
-                            ends,
-                            begin,
-                            n,
-                            by,
-                            stack,
-                        )
+                        ends, n = _extend(run, by, start, e, label, ends, begin, n)
             if index.moves or leaving:
                 y = tick_symbol(program.labels, events.symbol, i, j)
                 log, logged = _settle(program, index, events.f, lo[w], y, wait, ends, by, log, logged)
@@ -346,8 +319,7 @@ def before(
     most: int,
 ) -> Array:
     """Return the ends that end k extends, in any order; at least those of the first `most` events and labels."""
-    off, op, code_off, code, consts = predicates
-    stack = np.zeros(len(code) + 1)
+    stack = np.zeros(len(predicates.code) + 1)
     e, label, since = lo + ends[k, EVENT], ends[k, LABEL], ends[k, SINCE]
     pair = np.full(program.states, -2)
     for by in range(len(real)):
@@ -369,9 +341,7 @@ def before(
         if s < 0 or pair[s] == -2:
             continue
         old = lo + ends[j, EVENT]
-        if pair[s] >= 0 and not holds(
-            off, op, code_off, code, consts, events.f, events.g, pair[s], old, e, stack
-        ):
+        if pair[s] >= 0 and not holds(predicates, events.f, events.g, pair[s], old, e, stack):
             continue
         if every:
             p = found[size - 1, 0]

@@ -13,11 +13,10 @@ import numba as nb
 import numpy as np
 from numba.cpython.unsafe.tuple import tuple_setitem
 
-from sparkleene.kernels.common import symbol_of
 from sparkleene.kernels.jit import jit
-from sparkleene.kernels.linear import copy
 from sparkleene.kernels.numbers import add, mul
 from sparkleene.kernels.program import Array, Events, Program
+from sparkleene.kernels.ticks import symbol_of
 from sparkleene.kernels.wide import WIDE, widen
 
 if nb.config.DISABLE_JIT:
@@ -76,13 +75,13 @@ def prepare(program: Program) -> Words:
     """Multiply out the matrices of all words."""
     bits = 2 if program.labels.size <= 4 else 4 if program.labels.size <= 16 else 6  # few kernels to compile
     length = (TABLE.bit_length() - 1) // bits
-    kept, added = steps(program)
+    kept, added = symbol_matrices(program)
     growth = float(np.log2(1.0 + added.sum(1).max(initial=1.0)))
     zeros = ((0,) * program.states, (0,) * bits, (0,) * length)
-    return Words(*zeros, kept, added, words(kept, added, bits, length), max(1, int(900 / growth)))
+    return Words(*zeros, kept, added, _multiply_out(kept, added, bits, length), max(1, int(900 / growth)))
 
 
-def steps(program: Program) -> tuple[Array, Array]:
+def symbol_matrices(program: Program) -> tuple[Array, Array]:
     """Return per symbol what a tick keeps, and what one event adds, as matrices."""
     symbols, n = program.labels.size, program.states
     kept = np.zeros((symbols, n, n))
@@ -98,7 +97,7 @@ def steps(program: Program) -> tuple[Array, Array]:
     return kept, added
 
 
-def words(kept: Array, added: Array, bits: int, length: int) -> Array:
+def _multiply_out(kept: Array, added: Array, bits: int, length: int) -> Array:
     """Multiply out the matrices of all words; the first event has the lowest bits."""
     n = kept.shape[1]
     step = np.zeros((1 << bits, 1, n, n))
@@ -110,7 +109,7 @@ def words(kept: Array, added: Array, bits: int, length: int) -> Array:
 
 
 @jit(fastmath={"contract"})
-def walk(
+def _walk(
     program: Program,
     words: Words,
     columns: tuple[int, ...],
@@ -146,7 +145,7 @@ def walk(
             i += length
         else:
             union = program.labels[symbol[i]]
-            copy(words.added[symbol[i]], step)
+            _copy(words.added[symbol[i]], step)
             j = i + 1
             while j < end and tick[j] == tick[i]:
                 union |= program.labels[symbol[j]]
@@ -164,6 +163,13 @@ def walk(
     return state
 
 
+@jit
+def _copy(source: Array, target: Array) -> None:
+    for i in range(target.shape[0]):
+        for j in range(target.shape[1]):
+            target[i, j] = source[i, j]
+
+
 @jit(fastmath={"contract"})
 def _add(source: Array, target: Array) -> None:
     for i in range(target.shape[0]):
@@ -172,18 +178,18 @@ def _add(source: Array, target: Array) -> None:
 
 
 @jit(fastmath={"contract"})
-def vectors(
+def run(
     program: Program, words: Words, start: Vector, events: Events, lo: Array, hi: Array, out: Array
 ) -> None:
     """Run stretches that cannot overflow a double from `start`; write out[k, class]."""
     for k in range(lo.size):
-        state = walk(program, words, (0,), events, lo[k], hi[k], start)
+        state = _walk(program, words, (0,), events, lo[k], hi[k], start)
         for o in range(program.out_state.size):
             out[k, program.out_class[o]] += state[program.out_state[o]]
 
 
 @jit(fastmath={"contract"})
-def matrices(
+def write_matrices(
     program: Program, words: Words, columns: tuple[int, ...], zero: Vector, events: Events, lo: Array, hi: Array,
     out: Array,
 ) -> None:  # fmt: skip
@@ -204,7 +210,7 @@ def matrices(
                 some = zero
                 for c in range(width):
                     some = tuple_setitem(some, (first + c) * width + c, 1.0)
-                some = walk(program, words, columns, events, begin, end, some)
+                some = _walk(program, words, columns, events, begin, end, some)
                 for s in range(n):
                     for c in range(width):
                         state[s, first + c] = some[s * width + c]
@@ -214,5 +220,5 @@ def matrices(
                     for j in range(n):
                         total = add(total, mul(widen(state[s, j]), out[k, j, c], np.uint64(0)), np.uint64(0))
                     product[s, c] = total
-            copy(product, out[k])
+            _copy(product, out[k])
             begin = end

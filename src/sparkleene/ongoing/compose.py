@@ -18,9 +18,9 @@ from sparkleene.engine.memo import Memo
 from sparkleene.engine.run import Evaluated, Run
 from sparkleene.engine.substreams import SubStreams, instants, order_rows, read_only
 from sparkleene.engine.windows import KeyRange, Windows, grid_windows
-from sparkleene.kernels import linear
-from sparkleene.kernels.chains import chains
+from sparkleene.kernels.matrices import chain, slide
 from sparkleene.kernels.program import Field
+from sparkleene.kernels.table import Table
 from sparkleene.kernels.wide import WIDE
 from sparkleene.kernels.windows import ticks
 from sparkleene.language.bound import Key, Path
@@ -176,10 +176,11 @@ def _multiply(arrays: Arrays, matrix: Array, low: Array, windows: Windows, threa
     vectors = cost.vectors_pay(program, lo, hi, len(matrix))
     columns = 1 if vectors else program.states
     field = Field(np.ones(columns, WIDE), np.zeros(columns, np.uint64))
-    kernel = chains if vectors else linear.slide
+    kernel, units = chain if vectors else slide, Table(matrix, low)
 
     def task(part: slice) -> None:
-        kernel(program, field, matrix, low, lo[part], hi[part], results.values[part], results.lows[part])
+        out = Table(results.values[part], results.lows[part])
+        kernel(program, field, units, lo[part], hi[part], out)
 
     Pool(threads).map(task, shares(hi - lo, threads))
     return results

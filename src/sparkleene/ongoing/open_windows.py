@@ -16,8 +16,10 @@ from sparkleene.engine.execute import Results, stretch_matrices
 from sparkleene.engine.run import Evaluated, Run
 from sparkleene.engine.substreams import SubStreams
 from sparkleene.engine.windows import Units, Windows
-from sparkleene.kernels import resume
+from sparkleene.kernels import linear
+from sparkleene.kernels.matrices import collect_all, transform
 from sparkleene.kernels.program import Field
+from sparkleene.kernels.table import Table
 from sparkleene.kernels.wide import WIDE
 from sparkleene.plan.aggregates import aggregates
 from sparkleene.threads import Pool, shares
@@ -58,7 +60,7 @@ def advance_windows(
     ended = keys <= last
     count = int(ended.sum())
     results = Results.empty(program, count)
-    resume.collected(program, field, state[ended], low[ended], results.values, results.lows)
+    collect_all(program, field, Table(state[ended], low[ended]), Table(results.values, results.lows))
     some = Windows(np.zeros(count, np.int64), keys[ended], lo[ended], hi[ended], None, windows.columns)
     left = low[~ended].reshape((keys.size - count) * program.states, minima)
     left = np.where(np.isposinf(left), np.nan, left)
@@ -112,8 +114,8 @@ def _run_rows(
 
     def task(part: slice) -> None:
         if matrices is None:
-            resume.by_rows(program, events, field, lo[part], hi[part], state[part], low[part])
+            linear.resume(program, events, field, lo[part], hi[part], Table(state[part], low[part]))
         else:
-            resume.by_units(field, *matrices, first[part], last[part], state[part], low[part])
+            transform(field, Table(*matrices), first[part], last[part], Table(state[part], low[part]))
 
     Pool(threads).map(task, shares(hi - lo, threads))

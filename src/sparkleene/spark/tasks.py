@@ -226,7 +226,7 @@ def key_name(k: int) -> str:
 
 def by_bucket(table: pa.Table, keys: Sequence[str], count: int) -> Iterator[tuple[int, pa.Table]]:
     """Part a table into buckets of its keys; rows keep their order, and those with a NULL key are dropped."""
-    from sparkleene.kernels.order import by_code
+    from sparkleene.kernels.sort import by_code
 
     if not table.num_rows:
         return

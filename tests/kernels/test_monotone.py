@@ -8,12 +8,12 @@ import pytest
 
 import sparkleene as sk
 from sparkleene.engine import execute
-from sparkleene.kernels import stack
+from sparkleene.kernels import monotone
 
 PATTERNS = {
     "A+": "A+",
     "between": "SEQ(B, A+, C)",
-    "ends": "SEQ(A+, C)",
+    "begins": "SEQ(B, A+)",
     "mixed": "SEQ(A+, (B OR C))",
 }
 
@@ -33,15 +33,15 @@ def test_stack_equals_scan(pattern: str, op: str, seed: int, monkeypatch: pytest
         f" WHERE A.x {op} NEXT(A).x WITHIN 700 SLIDE 500"
     )
     used = []
-    prepare = stack.prepare
+    prepare = monotone.prepare
 
-    def spy(*arguments: object) -> stack.Stack | None:
+    def spy(*arguments: object) -> monotone.Monotone | None:
         used.append(prepare(*arguments))  # type: ignore[arg-type]
         return used[-1]
 
-    monkeypatch.setattr(execute.stack, "prepare", spy)
+    monkeypatch.setattr(execute.monotone, "prepare", spy)
     fast = query.run(table)
     assert used and used[0] is not None, "this is a case for the stack"
-    monkeypatch.setattr(execute.stack, "prepare", lambda *arguments: None)
+    monkeypatch.setattr(execute.monotone, "prepare", lambda *arguments: None)
     assert fast.equals(query.run(table))
     assert fast.num_rows

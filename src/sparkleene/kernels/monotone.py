@@ -13,13 +13,13 @@ import numpy as np
 
 from sparkleene.kernels.jit import jit
 from sparkleene.kernels.program import GE, GT, LE, LT, NEXT, Array, Events, Predicates, Program
-from sparkleene.kernels.words import Vector, steps, tuple_setitem
+from sparkleene.kernels.words import Vector, symbol_matrices, tuple_setitem
 
 MAX_STATES = 8
 NONE, SOME, ALL = 0, 1, 2
 
 
-class Stack(NamedTuple):
+class Monotone(NamedTuple):
     """The one state whose events wait, and what every symbol does."""
 
     waiting: int  # the state
@@ -30,7 +30,7 @@ class Stack(NamedTuple):
     matrix: Array  # float64[symbols, states, states]: column `waiting` applies to what was taken
 
 
-def prepare(program: Program, predicates: Predicates, events: Events, tied: bool) -> Stack | None:
+def prepare(program: Program, predicates: Predicates, events: Events, tied: bool) -> Monotone | None:
     """Return the tables for this kernel, or None if the program is not of its kind."""
     stored = {int(s) for s, p in zip(program.src, program.pair, strict=True) if p >= 0}
     used = {int(p) for p in program.pair if p >= 0}
@@ -51,7 +51,7 @@ def prepare(program: Program, predicates: Predicates, events: Events, tied: bool
     label = np.searchsorted(program.off, np.arange(program.src.size), "right") - 1
     if op not in (LT, LE, GT, GE) or not loop.any() or set(label[into]) != set(label[loop]):
         return None
-    _, added = steps(program)
+    _, added = symbol_matrices(program)
     takes = np.zeros(program.labels.size, np.int64)
     matrix = added.copy()
     for y, mask in enumerate(program.labels.tolist()):
@@ -66,12 +66,12 @@ def prepare(program: Program, predicates: Predicates, events: Events, tied: bool
         if kinds:
             takes[y] = SOME if pair in kinds else ALL
     sign = 1.0 if op in (GT, GE) else -1.0
-    return Stack(waiting, first, sign, op in (GT, LT), takes, matrix)
+    return Monotone(waiting, first, sign, op in (GT, LT), takes, matrix)
 
 
 @jit
 def run(
-    program: Program, stack: Stack, start: Vector, events: Events, lo: Array, hi: Array, out: Array
+    program: Program, stack: Monotone, start: Vector, events: Events, lo: Array, hi: Array, out: Array
 ) -> None:
     """Run stretches without ties from `start`; write out[k, class]."""
     n = len(start)

@@ -6,10 +6,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from sparkleene.kernels.common import put
 from sparkleene.kernels.jit import jit
 from sparkleene.kernels.numbers import add
 from sparkleene.kernels.program import Array
+from sparkleene.kernels.table import Table, add_row
 
 
 class Heaps(NamedTuple):
@@ -18,9 +18,16 @@ class Heaps(NamedTuple):
     root: Array  # int32[states], -1 if empty
     child: Array  # int32[nodes, 2]
     key: Array  # float64[nodes]
-    value: Array  # value[nodes, width]
-    low: Array
+    entry: Table
     free: Array  # int64[2]: first node of the list of free ones (by child 0), and nodes used so far
+
+
+@jit
+def clear(heaps: Heaps) -> None:
+    """Empty all heaps."""
+    for s in range(len(heaps.root)):
+        heaps.root[s] = -1
+    heaps.free[0], heaps.free[1] = -1, 0
 
 
 @jit
@@ -46,31 +53,18 @@ def meld(child: Array, key: Array, a: int, b: int) -> int:
 
 
 @jit
-def pop(
-    root: Array,
-    child: Array,
-    key: Array,
-    value: Array,
-    low: Array,
-    free: Array,
-    s: int,
-    bound: float,
-    strict: bool,
-    into: Array,
-    into_low: Array,
-    row: int,
-    mod: Array,
-) -> None:
+def pop(heaps: Heaps, s: int, bound: float, strict: bool, into: Table, row: int, mod: Array) -> None:
     """Move all entries of state s below a bound into a row of sums."""
-    node = np.int64(root[s])
-    single = value.shape[1] + low.shape[1] == 1
+    child, key, entry = heaps.child, heaps.key, heaps.entry
+    node = np.int64(heaps.root[s])
+    single = entry.value.shape[1] + entry.low.shape[1] == 1
     while node >= 0 and (key[node] < bound if strict else key[node] <= bound):
         if single:
-            into[row, 0] = add(into[row, 0], value[node, 0], mod[0])
+            into.value[row, 0] = add(into.value[row, 0], entry.value[node, 0], mod[0])
         else:
-            put(into, into_low, row, value, low, node, mod)
+            add_row(into, row, entry, node, mod)
         rest = meld(child, key, np.int64(child[node, 0]), np.int64(child[node, 1]))
-        child[node, 0] = free[0]
-        free[0] = node
+        child[node, 0] = heaps.free[0]
+        heaps.free[0] = node
         node = rest
-    root[s] = node
+    heaps.root[s] = node

@@ -6,11 +6,11 @@ from typing import NamedTuple
 
 import numpy as np
 
-from sparkleene.kernels.common import clear
 from sparkleene.kernels.jit import jit
 from sparkleene.kernels.numbers import add
-from sparkleene.kernels.program import Array
-from sparkleene.kernels.ranks import Parts, Work, sort_elements
+from sparkleene.kernels.program import Array, Events
+from sparkleene.kernels.ranks import Parts, Room, sort_elements
+from sparkleene.kernels.table import Table, clear_row
 
 
 class Trees(NamedTuple):
@@ -19,41 +19,31 @@ class Trees(NamedTuple):
     The trees of a part lie cell by cell side by side: events look in all of them at the same cells.
     """
 
+    part_off: Array  # int64[pairs + 1]: the parts of a pair
+    order: Array  # int64[symbols, states]: the states that a tick moves, in the order to do it, then -1
     slot: Array  # int64[states, parts]: number of the tree, -1 if there is none
     base: Array  # int64[slots]: first cell of a tree
     stride: Array  # int64[parts]: from one cell of a tree to the next
-    tree: Array  # value[cells, width]
-    tree_low: Array
+    cells: Table
     rank: Array  # int32[parts, n, 4]: segment and place as previous event, segment and prefix as new event
     segment: Array  # int32[parts, segments, 2]: first cell and size
     listed: Array  # bool[states]: entries are also kept in a list, since they may move
     first: Array  # int64[states]: first entry of a state's list, -1
     link: Array  # int64[entries]
     owner: Array  # int64[entries]: event of the entry
-    entry: Array  # value[entries, width]
-    entry_low: Array
+    entry: Table
 
 
 @jit
 def rank_part(
-    part: Parts,
-    q: int,
-    p: int,
-    role: Array,
-    symbol: Array,
-    f: Array,
-    g: Array,
-    lo: int,
-    hi: int,
-    room: Work,
-    rank: Array,
-    segment: Array,
+    part: Parts, q: int, role: Array, events: Events, lo: int, hi: int, room: Room, trees: Trees
 ) -> int:
     """Fill rank and segment of part q over one stretch; return the number of cells."""
-    size = hi - lo
+    rank, segment, symbol, f, g = trees.rank, trees.segment, events.symbol, events.f, events.g
+    size, p = hi - lo, part.pair[q]
     for i in range(size):
         rank[q, i, 1] = rank[q, i, 3] = 0
-    n, same = sort_elements(part, q, 0, role, p, symbol, f, g, lo, hi, room)
+    n, same = sort_elements(part, q, 0, role, events, lo, hi, room)
     key, who = room.key, room.who
     first, last = part.equal_off[q], part.equal_off[q + 1]
     ranked = part.orders[q] > 0
@@ -123,31 +113,18 @@ def rank_part(
 
 
 @jit
-def insert(
-    slot: Array,
-    base: Array,
-    stride: Array,
-    tree: Array,
-    tree_low: Array,
-    rank: Array,
-    segment: Array,
-    s: int,
-    i: int,
-    value: Array,
-    low: Array,
-    row: int,
-    mod: Array,
-) -> None:
-    """Put row `row` of values into the trees of state s as an entry of event i."""
+def _insert(trees: Trees, s: int, i: int, row: int, mod: Array) -> None:
+    """Put an entry of the lists into the trees of state s, for event i."""
+    tree, tree_low, value, low = trees.cells.value, trees.cells.low, trees.entry.value, trees.entry.low
     columns = len(mod)
-    for q in range(slot.shape[1]):
-        k = np.int64(rank[q, i, 1])
-        if slot[s, q] < 0 or k == 0:
+    for q in range(trees.slot.shape[1]):
+        k = np.int64(trees.rank[q, i, 1])
+        if trees.slot[s, q] < 0 or k == 0:
             continue
-        seg = rank[q, i, 0]
-        step = stride[q]
-        at = base[slot[s, q]] + (segment[q, seg, 0] - 1) * step
-        size = np.int64(segment[q, seg, 1])
+        seg = trees.rank[q, i, 0]
+        step = trees.stride[q]
+        at = trees.base[trees.slot[s, q]] + (trees.segment[q, seg, 0] - 1) * step
+        size = np.int64(trees.segment[q, seg, 1])
         while k <= size:
             cell = at + k * step
             for w in range(tree.shape[1]):
@@ -171,14 +148,14 @@ def _erase(trees: Trees, s: int) -> None:
                 step = trees.stride[q]
                 at = trees.base[slot] + (trees.segment[q, seg, 0] - 1) * step
                 while k <= trees.segment[q, seg, 1]:
-                    clear(trees.tree, trees.tree_low, at + k * step)
+                    clear_row(trees.cells, at + k * step)
                     k += k & -k
         node = trees.link[node]
     trees.first[s] = -1
 
 
 @jit
-def move(trees: Trees, s: int, t: int, stored: Array, mod: Array) -> None:
+def move_entries(trees: Trees, s: int, t: int, stored: Array, mod: Array) -> None:
     """Move the entries of stored state s to state t, which is not stored, or gone (-1), or stored."""
     if t < 0 or not stored[t]:
         _erase(trees, s)
@@ -194,10 +171,7 @@ def move(trees: Trees, s: int, t: int, stored: Array, mod: Array) -> None:
     head = node = trees.first[s]
     last = -1
     while node >= 0:
-        insert(
-            trees.slot, trees.base, trees.stride, trees.tree, trees.tree_low, trees.rank, trees.segment, t,
-            trees.owner[node], trees.entry, trees.entry_low, node, mod,
-        )  # fmt: skip
+        _insert(trees, t, trees.owner[node], node, mod)
         last = node
         node = trees.link[node]
     _erase(trees, s)

@@ -1,4 +1,4 @@
-"""Bursts: rows of one set of labels, one after the other, done once for all copies of a part of the machine.
+"""BurstArrays: rows of one set of labels, one after the other, done once for all copies of a part of the machine.
 
 Which parts are copies of each other is found beforehand (plan/kin.py). A burst either runs row by row over every
 state, or its effect on a template is worked out as a matrix and multiplied with each copy's states and inputs, the
@@ -13,9 +13,11 @@ from typing import NamedTuple
 import numpy as np
 
 from sparkleene.kernels.jit import jit
-from sparkleene.kernels.linear import advance, collect
+from sparkleene.kernels.linear import advance
 from sparkleene.kernels.numbers import add, mul, null, times
 from sparkleene.kernels.program import Array, Events, Field, Program
+from sparkleene.kernels.table import Table, collect, start
+from sparkleene.kernels.ticks import has
 
 BURSTS, SHARED, ROWS, SHARED_ROWS, DECISIONS, MATRICES, COLUMNS, SNAPSHOTS = range(8)
 """What is counted for each set of labels."""
@@ -25,7 +27,7 @@ STEP, PRODUCT, BURST, CLOSED = range(4)
 """Costs: of a step of a row in one column, of a product, of a shared burst, and of a matrix in closed form."""
 
 
-class Graphlets(NamedTuple):
+class BurstArrays(NamedTuple):
     """Sets of labels, for each the groups of copies that have the same template and labels."""
 
     set_of: Array  # int64[symbols]: the set of a symbol's labels, -1 if it has none
@@ -50,12 +52,27 @@ class Graphlets(NamedTuple):
     act: Array  # int64[..., 3]: state, and where the states before it are in `source`
     source: Array  # int64[...]
     worth: Array  # int64[sets]: the fewest rows of a burst that sharing can pay for
-    cost: Array  # float64[4]
-    choice: Array  # uint8[...]: decisions to make one after the other; empty to decide by cost
+    cost: Array  # float64[groups, 4]
+
+
+class Scratch(NamedTuple):
+    """What bursts are worked out in."""
+
+    seen: Array  # int64[symbols]: rows of the burst
+    leader: Array  # int64[groups]: the first group of a class
+    steps: Array  # int64[groups]: that the rows of the burst take
+    shared: Array  # bool[groups]
+    lanes: int  # columns of a matrix for each state: one, or one for each modulus
+    mods: Array  # uint64[columns of the largest matrix]
+    matrix: Array  # value[states and inputs, columns]
+    tick: Array  # of the same shape, clear
+    copy: Array  # value[states and inputs, width]: those of one copy
 
 
 @jit
-def classes(g: Graphlets, kind: int, sum_labels: Array, seen: Array, leader: Array, steps: Array) -> None:
+def find_classes(
+    g: BurstArrays, kind: int, sum_labels: Array, seen: Array, leader: Array, steps: Array
+) -> None:
     """Find for each group of a set the first one with its template that sees and adds the same, and its steps."""
     first, last = g.symbol_off[kind], g.symbol_off[kind + 1]
     for h in range(g.group_off[kind], g.group_off[kind + 1]):
@@ -83,29 +100,29 @@ def classes(g: Graphlets, kind: int, sum_labels: Array, seen: Array, leader: Arr
 
 
 @jit
-def pays(g: Graphlets, t: int, rows: int, steps: int, copies: int, counts: bool) -> bool:
-    """Tell whether a matrix for all copies costs less than the rows of each."""
+def pays(g: BurstArrays, h: int, rows: int, steps: int, copies: int, counts: bool) -> bool:
+    """Tell whether a matrix for all copies of group h's class costs less than the rows of each."""
+    t, cost = g.template[h], g.cost[h]
     inner, width = g.inner[t], g.inner[t] + g.outer[t]
-    matrix = g.cost[CLOSED] if counts and g.closed[t] else rows + steps * width * g.cost[STEP]
-    together = g.cost[BURST] + matrix + copies * inner * width * g.cost[PRODUCT]
-    return copies * steps * g.cost[STEP] > together
+    matrix = cost[CLOSED] if counts and g.closed[t] else rows + steps * width * cost[STEP]
+    together = cost[BURST] + matrix + copies * inner * width * cost[PRODUCT]
+    return copies * steps * cost[STEP] > together  # type: ignore[no-any-return]
 
 
 @jit
-def play(
+def run_rows(
     program: Program,
-    g: Graphlets,
+    g: BurstArrays,
     events: Events,
     h: int,
     begin: int,
     end: int,
     mod: Array,
-    columns: int,
     value: Array,
     acc: Array,
 ) -> None:
     """Run rows over the states and inputs in `value`, of one copy or of a matrix; `acc` is scratch, left clear."""
-    t = g.template[h]
+    t, columns = g.template[h], mod.size
     inner, sums = g.inner[t], program.sum_labels.size
     width = columns * (1 + sums)
     i = begin
@@ -122,8 +139,7 @@ def play(
                     for w in range(width):
                         acc[d, w] = add(acc[d, w], value[s, w], mod[w % columns])
                     for a in range(sums):
-                        label = np.uint64(g.label[h, g.step[k, 0]])
-                        if (program.sum_labels[a] >> label) & np.uint64(1):
+                        if has(program.sum_labels[a], g.label[h, g.step[k, 0]]):
                             x = events.sums[a, i]
                             if not null(x):
                                 for c in range(columns):
@@ -138,25 +154,15 @@ def play(
 
 
 @jit
-def leap(
-    begin: int,
-    end: int,
-    rows: int,
-    loop: bool,
-    states: Array,
-    input_off: Array,
-    inputs: Array,
-    one_of: Array,
-    mod: Array,
-    state: Array,
-    zeros: Array,
-) -> None:
-    """Take copies begin:end with one state x and one label over so many rows of it, with p before them.
+def _run_closed(g: BurstArrays, h: int, rows: int, field: Field, state: Array, zeros: Array) -> None:
+    """Take the copies of a group with one state x and one label over so many rows of it, with p before them.
 
     That is 2^k x + (2^k - 1) p if the label is repeated, and x + k p if not.
     """
-    for w in range(mod.size):
-        p, one, zero = mod[w], one_of[w], zeros[w]
+    loop = g.step[g.step_off[g.template[h]], 1] == 0
+    input_off, inputs = g.input_off, g.input
+    for w in range(field.mod.size):
+        p, one, zero = field.mod[w], field.one[w], zeros[w]
         # By doubling: as sums and products alone the numbers lose nothing.
         whole, less, many = one, zero, zero
         base, base_less, base_many = add(one, one, p), one, one
@@ -172,31 +178,28 @@ def leap(
             k >>= 1
         if not loop:
             whole, less = one, many
-        for c in range(begin, end):
+        for c in range(g.copy_off[h], g.copy_off[h + 1]):
             before = zero
             for k in range(input_off[c, 0], input_off[c, input_off.shape[1] - 1]):
                 before = add(before, state[inputs[k], w], p)
-            to = states[c, 0]
+            to = g.state[c, 0]
             before = mul(less, before, p)
             state[to, w] = add(mul(whole, state[to, w], p) if loop else state[to, w], before, p)
 
 
 @jit
-def matrix(
+def _write_matrix(
     program: Program,
-    g: Graphlets,
+    g: BurstArrays,
     events: Events,
     field: Field,
     h: int,
     begin: int,
     end: int,
-    lanes: int,
-    mods: Array,
-    value: Array,
-    acc: Array,
+    scratch: Scratch,
 ) -> None:
-    """Write to `value` the matrix of a burst: in column s * lanes + lane what becomes of one trend in s."""
-    t = g.template[h]
+    """Write the matrix of a burst: in column s * lanes + lane what becomes of one trend in s."""
+    t, lanes, value = g.template[h], scratch.lanes, scratch.matrix
     size = g.inner[t] + g.outer[t]
     columns = size * lanes
     for s in range(size):
@@ -204,35 +207,40 @@ def matrix(
             value[s, w] = 0
         for lane in range(lanes):
             value[s, s * lanes + lane] = field.one[lane]
-    play(program, g, events, h, begin, end, mods, columns, value, acc)
+    run_rows(program, g, events, h, begin, end, scratch.mods[:columns], value, scratch.tick)
 
 
 @jit
-def plug(
-    g: Graphlets, h: int, state: Array, mod: Array, lanes: int, sums: int, value: Array, old: Array
-) -> None:
+def _read_copy(g: BurstArrays, h: int, c: int, state: Array, mod: Array, copy: Array) -> None:
+    """Write the states of copy c of a group, and the sums that are its inputs."""
+    t = g.template[h]
+    inner = g.inner[t]
+    for s in range(inner):
+        for w in range(copy.shape[1]):
+            copy[s, w] = state[g.state[c, s], w]
+    for x in range(g.outer[t]):
+        first = g.input_off[c, x]
+        for w in range(copy.shape[1]):
+            total = state[g.input[first], w]
+            for k in range(first + 1, g.input_off[c, x + 1]):
+                total = add(total, state[g.input[k], w], mod[w % mod.size])
+            copy[inner + x, w] = total
+
+
+@jit
+def _multiply_copies(g: BurstArrays, h: int, state: Array, mod: Array, sums: int, scratch: Scratch) -> None:
     """Multiply a matrix with the states and inputs of all copies of a group: counts, sums by Leibniz's rule.
 
     Where sums can be infinite numbers are wide, and nothing times infinity is nothing.
     """
     t, columns = g.template[h], mod.size
-    inner, outer = g.inner[t], g.outer[t]
-    size = inner + outer
+    lanes, value, old = scratch.lanes, scratch.matrix, scratch.copy
+    size = g.inner[t] + g.outer[t]
     across = size * lanes
-    states, input_off, inputs = g.state, g.input_off, g.input
     for c in range(g.copy_off[h], g.copy_off[h + 1]):
-        for s in range(inner):
-            for w in range(old.shape[1]):
-                old[s, w] = state[states[c, s], w]
-        for x in range(outer):
-            first = input_off[c, x]
-            for w in range(old.shape[1]):
-                total = state[inputs[first], w]
-                for k in range(first + 1, input_off[c, x + 1]):
-                    total = add(total, state[inputs[k], w], mod[w % columns])
-                old[inner + x, w] = total
-        for d in range(inner):
-            to = states[c, d]
+        _read_copy(g, h, c, state, mod, old)
+        for d in range(g.inner[t]):
+            to = g.state[c, d]
             for column in range(columns):
                 p = mod[column]
                 lane = column if lanes > 1 else 0
@@ -252,54 +260,24 @@ def plug(
 
 
 @jit
-def replay(
-    program: Program, g: Graphlets, events: Events, h: int, begin: int, end: int, mod: Array, state: Array,
-    old: Array, acc: Array,
+def _run_copies(
+    program: Program, g: BurstArrays, events: Events, h: int, begin: int, end: int, mod: Array, state: Array,
+    scratch: Scratch,
 ) -> None:  # fmt: skip
     """Run the rows of a burst over each copy of a group by itself."""
-    t, columns = g.template[h], mod.size
-    inner = g.inner[t]
+    copy = scratch.copy
     for c in range(g.copy_off[h], g.copy_off[h + 1]):
-        for s in range(inner):
-            for w in range(old.shape[1]):
-                old[s, w] = state[g.state[c, s], w]
-        for x in range(g.outer[t]):
-            for w in range(old.shape[1]):
-                old[inner + x, w] = 0
-                for k in range(g.input_off[c, x], g.input_off[c, x + 1]):
-                    old[inner + x, w] = add(old[inner + x, w], state[g.input[k], w], mod[w % columns])
-        play(program, g, events, h, begin, end, mod, columns, old, acc)
-        for s in range(inner):
-            for w in range(old.shape[1]):
-                state[g.state[c, s], w] = old[s, w]
+        _read_copy(g, h, c, state, mod, copy)
+        run_rows(program, g, events, h, begin, end, mod, copy, scratch.tick)
+        for s in range(g.inner[g.template[h]]):
+            for w in range(copy.shape[1]):
+                state[g.state[c, s], w] = copy[s, w]
 
 
 @jit
-def share(
-    program: Program,
-    g: Graphlets,
-    events: Events,
-    field: Field,
-    kind: int,
-    begin: int,
-    end: int,
-    tied: bool,
-    seen: Array,
-    mods: Array,
-    lanes: int,
-    state: Array,
-    value: Array,
-    acc: Array,
-    old: Array,
-    leader: Array,
-    steps: Array,
-    shared: Array,
-    counter: Array,
-) -> bool:
-    """Do a burst if it pays to share it among the copies of some class; tell whether it was done."""
-    rows = end - begin
-    classes(g, kind, program.sum_labels, seen, leader, steps)
-    counts = state.shape[1] == field.mod.size and not tied
+def _decide(g: BurstArrays, kind: int, rows: int, counts: bool, scratch: Scratch, counter: Array) -> bool:
+    """Decide for each class of a set's groups whether it pays to share a burst; tell whether some is shared."""
+    leader, steps, shared = scratch.leader, scratch.steps, scratch.shared
     some = False
     for h in range(g.group_off[kind], g.group_off[kind + 1]):
         shared[h] = False
@@ -309,13 +287,25 @@ def share(
         for other in range(h, g.group_off[kind + 1]):
             if leader[other] == h:
                 copies += g.copy_off[other + 1] - g.copy_off[other]
-        if g.choice.size:
-            shared[h] = g.choice[counter[DECISIONS] % g.choice.size] != 0
-        else:
-            shared[h] = pays(g, g.template[h], rows, steps[h], copies, counts)
+        shared[h] = pays(g, h, rows, steps[h], copies, counts)
         counter[DECISIONS] += 1
         some |= shared[h]
-    if not some:
+    return some
+
+
+@jit
+def _share(
+    program: Program, g: BurstArrays, events: Events, field: Field, kind: int, begin: int, end: int, state: Array,
+    scratch: Scratch, counter: Array,
+) -> bool:  # fmt: skip
+    """Do a burst if it pays to share it among the copies of some class; tell whether it was done."""
+    leader, steps, shared = scratch.leader, scratch.steps, scratch.shared
+    sums, rows, tied = program.sum_labels.size, end - begin, False
+    for e in range(begin + 1, end):
+        tied |= events.tick[e] == events.tick[e - 1]
+    counts = sums == 0 and not tied
+    find_classes(g, kind, program.sum_labels, scratch.seen, leader, steps)
+    if not _decide(g, kind, rows, counts, scratch, counter):
         return False
     counter[SHARED] += 1
     counter[SHARED_ROWS] += rows
@@ -323,73 +313,85 @@ def share(
         if leader[h] != h or not steps[h]:
             continue
         t = g.template[h]
-        at_once = counts and g.closed[t]
-        if shared[h] and not at_once:
-            matrix(program, g, events, field, h, begin, end, lanes, mods, value, acc)
+        closed = counts and g.closed[t]
+        if shared[h] and not closed:
+            _write_matrix(program, g, events, field, h, begin, end, scratch)
             counter[MATRICES] += 1
             counter[COLUMNS] += g.inner[t] + g.outer[t]
         for other in range(h, g.group_off[kind + 1]):
             if leader[other] != h:
                 continue
-            if shared[h] and at_once:
-                number = g.step_off[t + 1] - g.step_off[t]  # of steps that a row takes
-                leap(g.copy_off[other], g.copy_off[other + 1], steps[h] // number,
-                     g.step[g.step_off[t], 1] == 0, g.state, g.input_off, g.input, field.one, field.mod, state,
-                     acc[0])  # fmt: skip
-                counter[SNAPSHOTS] += g.copy_off[other + 1] - g.copy_off[other]
-            elif shared[h]:
-                plug(g, other, state, field.mod, lanes, program.sum_labels.size, value, old)
-                counter[SNAPSHOTS] += g.copy_off[other + 1] - g.copy_off[other]
+            if not shared[h]:
+                _run_copies(program, g, events, other, begin, end, field.mod, state, scratch)
+                continue
+            counter[SNAPSHOTS] += g.copy_off[other + 1] - g.copy_off[other]
+            if closed:
+                each = g.step_off[t + 1] - g.step_off[t]  # steps of a row
+                _run_closed(g, other, steps[h] // each, field, state, scratch.tick[0])
             else:
-                replay(program, g, events, other, begin, end, field.mod, state, old, acc)
+                _multiply_copies(g, other, state, field.mod, sums, scratch)
     return True
 
 
 @jit
-def vectors(
-    program: Program,
-    g: Graphlets,
-    events: Events,
-    field: Field,
-    lo: Array,
-    hi: Array,
-    out: Array,
-    counter: Array,
-) -> None:
-    """Run every stretch lo[k]:hi[k] from the start and write its results to out[k, class]."""
-    columns, kinds = field.one.size, 1 + program.sum_labels.size
+def _scratch_for(program: Program, g: BurstArrays, field: Field) -> Scratch:
+    """Return what the bursts of a program are worked out in."""
+    columns, kinds, dtype = field.one.size, 1 + program.sum_labels.size, field.one.dtype
     lanes = 1
     for c in range(columns):
         if field.mod[c] != field.mod[0]:
             lanes = columns
-    size, wide = 1, columns
+    size = 1
     for t in range(g.inner.size):
         size = max(size, g.inner[t] + g.outer[t])
-    wide = max(wide, size * lanes)
-    state = np.zeros((program.states, columns * kinds), field.one.dtype)
-    every = np.zeros((program.states, columns * kinds), field.one.dtype)
-    value = np.zeros((size, wide * kinds), field.one.dtype)
-    acc = np.zeros((size, wide * kinds), field.one.dtype)
-    old = np.zeros((size, columns * kinds), field.one.dtype)
-    low, out_low = np.zeros((program.states, 0)), np.zeros((program.classes, 0))
-    seen = np.zeros(program.labels.size, np.int64)
+    wide = max(columns, size * lanes)
     groups = g.template.size
-    leader, steps, shared = np.zeros(groups, np.int64), np.zeros(groups, np.int64), np.zeros(groups, np.bool_)
     mods = np.zeros(size * lanes, np.uint64)
     for w in range(mods.size):
         mods[w] = field.mod[w % lanes]
+    return Scratch(
+        np.zeros(program.labels.size, np.int64),
+        np.zeros(groups, np.int64),
+        np.zeros(groups, np.int64),
+        np.zeros(groups, np.bool_),
+        lanes,
+        mods,
+        np.zeros((size, wide * kinds), dtype),
+        np.zeros((size, wide * kinds), dtype),
+        np.zeros((size, columns * kinds), dtype),
+    )
+
+
+@jit
+def run(
+    program: Program,
+    g: BurstArrays,
+    events: Events,
+    field: Field,
+    lo: Array,
+    hi: Array,
+    out: Table,
+    counter: Array,
+) -> None:
+    """Run every stretch lo[k]:hi[k] from the start and write its results to out.value[k, class]."""
+    columns, kinds = field.one.size, 1 + program.sum_labels.size
+    vector = Table(
+        np.zeros((program.states, columns * kinds), field.one.dtype), np.zeros((program.states, 0))
+    )
+    tick_of = Table(
+        np.zeros((program.states, columns * kinds), field.one.dtype), np.zeros((program.states, 0))
+    )
+    scratch = _scratch_for(program, g, field)
     # What is used for every row, out of the tuples: to hand these on costs more than a row.
+    state, seen = vector.value, scratch.seen
     tick, symbol, mod, set_of, worth = events.tick, events.symbol, field.mod, g.set_of, g.worth
     direct, act_off, act, source = g.direct, g.act_off, g.act, g.source
-    symbol_off, symbols, forced = g.symbol_off, g.symbol, g.choice.size > 0
     for k in range(lo.size):
-        state[:] = 0
-        for c in range(columns):
-            state[0, c] = field.one[c]
+        start(vector, field.one)
         i = lo[k]
         while i < hi[k]:
             # A burst: rows from i to j, whole ticks, with labels of one set only.
-            kind, j, tied = -1, i, False
+            kind, j = -1, i
             while j < hi[k]:
                 b, of = j, kind
                 while b < hi[k] and tick[b] == tick[j]:
@@ -404,7 +406,6 @@ def vectors(
                 kind = of
                 for e in range(j, b):
                     seen[symbol[e]] += 1
-                tied |= b > j + 1
                 j = b
             done = False
             if j == i:
@@ -413,18 +414,17 @@ def vectors(
             elif kind >= 0:
                 counter[kind, BURSTS] += 1
                 counter[kind, ROWS] += j - i
-                if forced or j - i >= worth[kind]:
-                    done = share(program, g, events, field, kind, i, j, tied, seen, mods, lanes, state, value, acc,
-                                 old, leader, steps, shared, counter[kind])  # fmt: skip
-                for y in range(symbol_off[kind], symbol_off[kind + 1]):
-                    seen[symbols[y]] = 0
+                if j - i >= worth[kind]:
+                    done = _share(program, g, events, field, kind, i, j, state, scratch, counter[kind])
+                for y in range(g.symbol_off[kind], g.symbol_off[kind + 1]):
+                    seen[g.symbol[y]] = 0
             while i < j and not done:
                 y = symbol[i]
                 if kinds > 1 or not direct[y] or (i + 1 < j and tick[i + 1] == tick[i]):
                     b = i + 1
                     while b < j and (kinds > 1 or tick[b] == tick[i]):
                         b += 1
-                    advance(program, events, field, i, b, state, low, every, low, False)
+                    advance(program, events, field, i, b, vector, tick_of, False)
                     i = b
                     continue
                 for x in range(act_off[y], act_off[y + 1]):
@@ -436,4 +436,4 @@ def vectors(
                         state[d, w] = total
                 i += 1
             i = j
-        collect(program, field, state, low, out[k], out_low)
+        collect(program, vector, mod, out, k)

@@ -1,0 +1,135 @@
+"""Tables of vectors and their minima, and the small steps that every kernel takes on their rows.
+
+A vector is what is known of some partial trends: `value[row]` is their count and then their sums, all of them once
+for each column of the number system, and `low[row]` their minima.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from sparkleene.kernels.jit import jit
+from sparkleene.kernels.numbers import add, nonzero, null, times
+from sparkleene.kernels.program import Array, Events, Program
+from sparkleene.kernels.ticks import has
+
+
+class Table(NamedTuple):
+    """Vectors and their minima, row by row. Results and matrices have one more dimension in front."""
+
+    value: Array  # float64, wide or uint64[rows, width]
+    low: Array  # float64[rows, lows], Infinity is no value
+
+
+class Fresh(NamedTuple):
+    """What the events of a tick bring: one row for each, and one more in which the next is added up."""
+
+    table: Table
+    state: Array  # int64[rows]: where it goes
+    event: Array  # int64[rows]
+
+
+class Carry(NamedTuple):
+    """What trends carry along from their events."""
+
+    sum_labels: Array
+    sums: Array
+    low_labels: Array
+    lows: Array
+    mod: Array
+
+
+@jit
+def carry_of(program: Program, events: Events, mod: Array) -> Carry:
+    """Return what the trends of a program carry along."""
+    return Carry(program.sum_labels, events.sums, program.low_labels, events.lows, mod)
+
+
+def empty_table(rows: int, program: Program, one: Array) -> Table:
+    """Return a table of vectors that hold nothing."""
+    width, lows = (1 + len(program.sum_labels)) * len(one), len(program.low_labels)
+    return Table(np.zeros((rows, width), one.dtype), np.full((rows, lows), np.inf))
+
+
+def empty_fresh(rows: int, program: Program, one: Array) -> Fresh:
+    """Return room for what so many transitions of a tick bring."""
+    return Fresh(empty_table(rows + 1, program, one), np.empty(rows, np.int64), np.empty(rows, np.int64))
+
+
+@jit
+def add_row(into: Table, i: int, table: Table, j: int, mod: Array) -> None:
+    """Add row j of one table to row i of another."""
+    columns = len(mod)
+    for w in range(table.value.shape[1]):
+        into.value[i, w] = add(into.value[i, w], table.value[j, w], mod[w % columns])
+    for m in range(table.low.shape[1]):
+        into.low[i, m] = min(into.low[i, m], table.low[j, m])
+
+
+@jit
+def copy_row(into: Table, i: int, table: Table, j: int) -> None:
+    """Copy row j of one table to row i of another."""
+    for w in range(table.value.shape[1]):
+        into.value[i, w] = table.value[j, w]
+    for m in range(table.low.shape[1]):
+        into.low[i, m] = table.low[j, m]
+
+
+@jit
+def clear_row(table: Table, i: int) -> None:
+    """Empty row i of a table."""
+    for w in range(table.value.shape[1]):
+        table.value[i, w] = 0
+    for m in range(table.low.shape[1]):
+        table.low[i, m] = np.inf
+
+
+@jit
+def is_blank(table: Table, i: int) -> bool:
+    """Tell whether row i holds nothing."""
+    for w in range(table.value.shape[1]):
+        if nonzero(table.value[i, w]):
+            return False
+    return True
+
+
+@jit
+def start(table: Table, one: Array) -> None:
+    """Empty all states, then put the empty trend into the start."""
+    for s in range(table.value.shape[0]):
+        clear_row(table, s)
+    for c in range(len(one)):
+        table.value[0, c] = one[c]
+
+
+@jit
+def take_in(table: Table, row: int, label: int, e: int, carry: Carry) -> None:
+    """Let the partial trends of a row take in event e by a label."""
+    value, low, mod = table.value, table.low, carry.mod
+    columns = len(mod)
+    for i in range(len(carry.sum_labels)):
+        if has(carry.sum_labels[i], label):
+            x = carry.sums[i, e]
+            if not null(x):
+                base = (1 + i) * columns
+                for c in range(columns):
+                    value[row, base + c] = add(value[row, base + c], times(value[row, c], x, mod[c]), mod[c])
+    for i in range(len(carry.low_labels)):
+        if has(carry.low_labels[i], label):
+            x = carry.lows[i, e]
+            if x < low[row, i]:
+                low[row, i] = x
+
+
+@jit
+def collect(program: Program, state: Table, mod: Array, out: Table, k: int) -> None:
+    """Add the states that hold results to those of window k: out.value[k, class], out.low[k, class]."""
+    columns = len(mod)
+    for o in range(len(program.out_state)):
+        s, c = program.out_state[o], program.out_class[o]
+        for w in range(state.value.shape[1]):
+            out.value[k, c, w] = add(out.value[k, c, w], state.value[s, w], mod[w % columns])
+        for m in range(state.low.shape[1]):
+            out.low[k, c, m] = min(out.low[k, c, m], state.low[s, m])
