@@ -21,7 +21,7 @@ from tests.conformance.engines import through_tasks
 from tests.conformance.strategies import KINDS, SEMANTICS, WINDOWS, Case
 
 import sparkleene as sk
-from sparkleene.engine import execute
+from sparkleene.engine import cost
 
 Rows = list[dict[str, Any]]
 EXAMPLES = 100
@@ -57,7 +57,7 @@ def in_process(case: Case) -> Rows:
 
 def by_words(case: Case) -> Rows:
     """Run the in-process engine with the kernels for large inputs."""
-    with patch.object(execute, "WORTH", 0):
+    with patch.object(cost, "WORTH_WORDS", 0):
         return in_process(case)
 
 

@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from tests.kernels.supports import KERNELS
 
 from sparkleene.engine.substreams import read_only as frozen
 from sparkleene.kernels import conditions
@@ -29,7 +30,6 @@ from sparkleene.kernels.program import (
     Predicates,
     Program,
 )
-from sparkleene.kernels.supports import KERNELS
 from sparkleene.kernels.table import Table
 from sparkleene.kernels.wide import WIDE, log2, to_double
 

@@ -12,6 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.conformance import strategies
 from tests.conformance.test_random import compiled, table
+from tests.kernels.supports import KERNELS
 from tests.runs import run_of
 
 import sparkleene as sk
@@ -52,7 +53,11 @@ def kernels_of(query: sk.Query, rows: pa.Table) -> Counter[str]:
 def test_what_runs_is_what_is_printed(data: st.DataObject) -> None:
     case = data.draw(strategies.case(adjacent=True, kinds=("none", "tumbling", "sliding")))
     query, rows = compiled(case), table(case)
-    plan = run_of(query, rows.column_names).plan
+    run = run_of(query, rows.column_names)
+    plan, arrays = run.plan, run.prepare(rows)[1]
+    if arrays.main.kernel != "linear":
+        supports, _ = KERNELS[arrays.main.kernel]
+        assert supports(arrays.program, arrays.predicates)
     ran = kernels_of(query, rows)
     if not plan.pairs or not rows.num_rows:
         assert not ran

@@ -36,9 +36,10 @@ from tests.runs import flatten, lower_run, run_of
 
 import sparkleene as sk
 from sparkleene.columns.schema import result_schema as checked
+from sparkleene.engine import cost
 from sparkleene.language.bind import bind
 from sparkleene.language.parser import parse
-from sparkleene.ongoing import live, stretches
+from sparkleene.ongoing import live
 from sparkleene.reference import evaluate
 from sparkleene.spark import tasks
 from sparkleene.spark.carrier import carried
@@ -344,7 +345,7 @@ def check_workers(given: Given, seed: int) -> None:
         patch.object(live, "FEW", seed % 3 + 2),
         patch.object(live, "PARTS", seed % 5 + 1),
         patch.object(live, "STEPS", seed % 2),
-        patch.object(stretches, "_pays", lambda *given: bool(seed % 4)),
+        patch.object(cost, "matrices_are_smaller", lambda *given: bool(seed % 4)),
     ):
         buckets = seed % 3 + 1
         found = in_workers(given.query, flushed(given), given.delay, buckets=buckets)

@@ -42,8 +42,9 @@ from tests.workload.test_workload import workloads
 
 import sparkleene as sk
 from sparkleene.columns.schema import result_schema
+from sparkleene.engine import cost
 from sparkleene.language import parse, to_text
-from sparkleene.ongoing import live, stretches
+from sparkleene.ongoing import live
 from sparkleene.spark import streaming, tasks
 from sparkleene.spark.carrier import carried
 from sparkleene.spark.lower import lower_table
@@ -232,7 +233,7 @@ def check_workload(
         patch.object(live, "FEW", seed % 3 + 2),
         patch.object(live, "PARTS", seed % 5 + 1),
         patch.object(live, "STEPS", seed % 2),
-        patch.object(stretches, "_pays", lambda *given: bool(seed % 4)),
+        patch.object(cost, "matrices_are_smaller", lambda *given: bool(seed % 4)),
     ):
         found = early(
             [row for rows in Workers(made, SCHEMA, count).run(flushed(given), given.delay) for row in rows]

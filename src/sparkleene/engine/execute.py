@@ -13,10 +13,9 @@ from sparkleene.engine.arrays import Arrays, Runnable
 from sparkleene.engine.substreams import read_only
 from sparkleene.engine.windows import Units, Windows
 from sparkleene.kernels import bursts as burst_kernel
-from sparkleene.kernels import fenwick, linear, monotone, words
+from sparkleene.kernels import divide, fenwick, heap, linear, monotone, scan, words
 from sparkleene.kernels.matrices import chain, slide
 from sparkleene.kernels.program import Events, Field, Program
-from sparkleene.kernels.supports import KERNELS
 from sparkleene.kernels.table import Table
 from sparkleene.kernels.wide import WIDE, to_wide
 from sparkleene.threads import Pool, shares
@@ -25,7 +24,7 @@ Array = np.ndarray[Any, Any]
 
 BLOCK = 1 << 14  # units of sliding windows handled together
 MOST = 64  # windows side by side in one stretch
-STORES = {name: run for name, (_, run) in KERNELS.items()}
+STORES = {"trees": fenwick.run, "divide": divide.run, "heap": heap.run, "scan": scan.run}
 """The kernels that store events, by the names that the plan gives them."""
 
 

@@ -1,4 +1,4 @@
-"""Which kernel can run a program with adjacent predicates."""
+"""Which kernel can run a program, found from its arrays: an independent check of what the plan chooses."""
 
 from __future__ import annotations
 
