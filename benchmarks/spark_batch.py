@@ -15,10 +15,11 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Any
+from unittest.mock import patch
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
@@ -28,7 +29,7 @@ import pyarrow.parquet as pq
 
 import sparkleene as sk
 from benchmarks.common import Line
-from sparkleene.evaluation import PreparedWorkload
+from sparkleene.evaluation import PreparedWorkload, Strategy
 
 COLUMNS: dict[str, Any] = {"time": "ts", "type": "kind"}
 USERS = 3000
@@ -168,22 +169,19 @@ class Timed:
             file.write(json.dumps(line) + "\n")
 
 
-@dataclass(frozen=True)
-class Timer:
-    """Puts `Timed` around tasks."""
-
-    folder: str
-
-    def __call__(self, task: Any) -> Timed:
-        """Wrap a task."""
-        return Timed(task, self.folder)
-
-
-def workers(name: str, q: sk.Query, data: Any, strategy: str | None) -> Line:
+def workers(name: str, q: sk.Query, data: Any, strategy: Strategy | None) -> Line:
     """Run a query once with timed tasks and return how long Python worked and waited."""
+    from pyspark.sql.classic.dataframe import DataFrame
+
+    plain = DataFrame.mapInArrow
+
+    def timed(frame: DataFrame, task: Any, *rest: Any) -> Any:
+        return plain(frame, Timed(task, folder), *rest)
+
     with tempfile.TemporaryDirectory() as folder:
-        ask, [request] = PreparedWorkload({"query": q.prepared}).ask_spark(data, strategy)
-        ask["run"](replace(request, wrap=Timer(folder))).agg({"count": "sum"}).collect()
+        with patch.object(DataFrame, "mapInArrow", timed):
+            result = q.run(data, engine="spark", strategy=strategy)
+        result.agg({"count": "sum"}).collect()
         lines = [json.loads(line) for file in Path(folder).iterdir() for line in file.open()]
     waiting = sum(line["waiting"] for line in lines)
     worked = {each["task"]: 0.0 for each in lines}
@@ -236,10 +234,9 @@ class Bench:
         def make() -> Any:
             frame = self.frame(paths)
             query = sk.query(text, **COLUMNS).prepared
-            _, [request] = PreparedWorkload({"query": query}).ask_spark(frame, "shuffle")
-            low, rows, _ = batch.planned(request, frame)
-            keys = [low.plan.bound.keys[k].path[0] for k in low.plan.shuffle_keys]
-            return rows.repartition(*keys).mapInArrow(Count(), "count long")
+            _, requests = PreparedWorkload({"query": query}).ask_spark(frame, "shuffle")
+            _, [job] = batch.plan_jobs(requests, frame)
+            return job.rows.repartition(*job.plan.job.keys).mapInArrow(Count(), "count long")
 
         return make
 

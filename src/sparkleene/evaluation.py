@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
     from sparkleene.plan.part import Part
     from sparkleene.spark.request import Request
+    from sparkleene.spark.source import Source
     from sparkleene.workload.merge import Joint
     from sparkleene.workload.stats import Stats
 
@@ -133,12 +134,12 @@ class PreparedWorkload:
 
     def ask_spark(
         self, data: Any, strategy: str | None = None, output_mode: str | None = None
-    ) -> tuple[dict[str, Any], list[Request]]:
-        """Return what can be asked of data on Spark, and the requests to ask with."""
-        from sparkleene.spark.facade import opened
+    ) -> tuple[Source, list[Request]]:
+        """Return data on Spark, and the requests to ask it."""
+        from sparkleene.spark.source import open_source
 
-        names, ask = opened(data)
-        return ask, self.requests(names, strategy, output_mode)
+        source = open_source(data)
+        return source, self.requests(source.columns, strategy, output_mode)
 
     def requests(
         self, names: Collection[str], strategy: str | None = None, output_mode: str | None = None
@@ -181,8 +182,8 @@ class PreparedWorkload:
         if output_mode is not None and not (is_spark(data) and data.isStreaming):
             raise self.mistake("an output mode is for streams", "leave it out, or pass a streaming DataFrame")
         if self.goes_to_spark(data, engine):
-            ask, requests = self.ask_spark(data, strategy, output_mode)
-            return (ask["run"](*requests) if self.sharing is None else ask["workload"](requests)), None
+            source, requests = self.ask_spark(data, strategy, output_mode)
+            return source.run(requests), None
         if strategy is not None:
             raise self.mistake("a strategy is for Spark", "leave it out, or pass a DataFrame of Spark")
         from sparkleene.workload.run import unite_results

@@ -88,8 +88,8 @@ class Query:
         if limit is not None and limit < 0:
             raise self._workload.mistake(f"limit is {limit}", "give a count, or None for all")
         if self._workload.goes_to_spark(data, engine):
-            ask, [request] = self._workload.ask_spark(data)
-            return ask["trends"](request, limit)
+            source, [request] = self._workload.ask_spark(data)
+            return source.trends(request, limit)
         from sparkleene.engine.run import Run
         from sparkleene.engine.trends import find_trends
         from sparkleene.interrupts import held
@@ -120,8 +120,8 @@ class Query:
         """
         if data is None or not self._workload.goes_to_spark(data, engine):
             return self.prepared.explain(self.plan)
-        ask, [request] = self._workload.ask_spark(data, strategy)
-        return self.prepared.explain(request.plan, {"Spark": ask["explain"](request)})
+        source, [request] = self._workload.ask_spark(data, strategy)
+        return self.prepared.explain(request.plan, {"Spark": list(source.explain([request]))})
 
     def to_dot(self) -> str:
         """Return the query's automaton as Graphviz reads it."""

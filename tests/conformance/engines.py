@@ -33,7 +33,7 @@ def through_tasks(query: sk.Query, table: pa.Table) -> Rows:
     if len(query.text) % 2:  # in order of time, parts of it do not overlap
         flat = flat.sort_by(low.options.time)
     schema = result_schema(plan, table.slice(0, 0), run.options, run.place)
-    (job,), _ = make_jobs([([Request(run.part, run.options, ())], [low])], schema)
+    [(_, job, _)] = make_jobs([([Request(run.part, run.options, ())], [low])], schema)
     if not job.partial:  # so that several parts of a group can be added up here
         fields = [field for field in job.schema if field.name not in {o.name for o in plan.bound.outputs}]
         lows = [schema.field(o.name) for o in plan.bound.outputs if o.function in ("min", "max")]

@@ -15,7 +15,7 @@ import sparkleene as sk
 from sparkleene.columns.fields import value_type
 from sparkleene.columns.tables import read_data
 from sparkleene.spark.parquet.footers import discover
-from sparkleene.spark.parquet.pieces import choose, read
+from sparkleene.spark.parquet.pieces import read, select_pieces
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -80,7 +80,7 @@ def test_columns_of_folders_are_the_same_everywhere(spark: SparkSession, folder:
     frame = spark.read.parquet(str(folder))
     # times of day have a type of their own from Spark 4.1 on, which queries cannot use yet
     wanted = frame.withColumn("clock", frame["clock"].cast("string")).toArrow()
-    source = choose(discover(folder, "UTC"), wanted.column_names, "time")
+    source = select_pieces(discover(folder, "UTC"), wanted.column_names, "time")
     by_path = pa.concat_tables([read(piece, source.schema) for piece in source.pieces])
     local, _ = read_data(folder)
     for found in (by_path, local):

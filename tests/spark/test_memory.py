@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -14,7 +13,6 @@ import pytest
 from pyspark.sql import functions as F
 
 import sparkleene as sk
-from sparkleene.evaluation import PreparedWorkload
 from sparkleene.spark import batch, sorting
 
 if TYPE_CHECKING:
@@ -67,10 +65,12 @@ def run(
 ) -> tuple[list[Any], int]:
     """Return the result, and the memory of the task that took most."""
     path = folder / strategy
-    _, [request] = PreparedWorkload({"query": query.prepared}).ask_spark(data, strategy)
-    request = replace(request, wrap=measured(str(path)))
-    with patch.object(sorting, "Sorted", partial(sorting.Sorted, rows=ROWS)):
-        found = batch.run(request, data).toArrow().to_pylist()
+    wrap, map_batches = measured(str(path)), batch.map_batches
+    with (
+        patch.object(sorting, "Sorted", partial(sorting.Sorted, rows=ROWS)),
+        patch.object(batch, "map_batches", lambda rows, task, schema: map_batches(rows, wrap(task), schema)),
+    ):
+        found = query.run(data, strategy=strategy).toArrow().to_pylist()  # type: ignore[arg-type]
     used = max(int(line) for line in path.read_text().split())
     path.unlink()
     return sorted(found, key=lambda row: row.get("window_start", 0)), used

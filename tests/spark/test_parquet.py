@@ -21,7 +21,7 @@ from sparkleene.language.bind import bind
 from sparkleene.plan.needed_columns import needed_columns
 from sparkleene.spark.parquet import pieces
 from sparkleene.spark.parquet.footers import discover, find_files, wider
-from sparkleene.spark.parquet.pieces import choose, read
+from sparkleene.spark.parquet.pieces import read, select_pieces
 
 UTC = datetime.UTC
 
@@ -33,7 +33,7 @@ def write(path, rows_per_group=None, /, **columns):
 
 def everything(path, columns=None, **options):
     files = discover(path)
-    source = choose(files, columns or files.schema.names, "t", **options)
+    source = select_pieces(files, columns or files.schema.names, "t", **options)
     tables = [read(pickle.loads(pickle.dumps(piece)), source.schema) for piece in source.pieces]
     assert source.rows == sum(table.num_rows for table in tables)
     assert len(source.spans) == len(source.pieces)
@@ -58,7 +58,7 @@ def kept(path, bound, type_column="kind", **options):
     """Return the row groups that are left, as pairs of file name and number."""
     files = discover(path)
     columns = (needed_columns(bound) | {"t", type_column}) & set(files.schema.names)
-    source = choose(files, columns, "t", bounds=[bound], type_column=type_column, **options)
+    source = select_pieces(files, columns, "t", bounds=[bound], type_column=type_column, **options)
     return [(os.path.basename(p.path), n) for p in source.pieces for n in p.row_groups]
 
 
@@ -121,7 +121,7 @@ def test_names_of_folders(tmp_path, name):
 
 
 def test_pieces_remember_their_filesystem(tree):
-    source = choose(discover(f"file://{tree}/in"), ["t"], "t")
+    source = select_pieces(discover(f"file://{tree}/in"), ["t"], "t")
     assert [piece.filesystem for piece in source.pieces] == [f"file://{tree}/in"] * 2
     assert [piece.path for piece in source.pieces] == [f"{tree}/in/c.parquet", f"{tree}/in/deep/d"]
 
@@ -264,7 +264,7 @@ def test_partition_columns_in_some_files_only(tmp_path):
 def test_a_partition_may_be_the_time(tmp_path):
     for day in ("2024-01-02", "2024-01-03"):
         write(tmp_path / f"t={day}/f.parquet", kind=["A"])
-    source = choose(discover(tmp_path), ["t", "kind"], "t")
+    source = select_pieces(discover(tmp_path), ["t", "kind"], "t")
     assert source.spans == ((19724, 19724), (19725, 19725))
     assert read(source.pieces[0], source.schema)["t"].to_pylist() == [datetime.date(2024, 1, 2)]
 
@@ -392,12 +392,12 @@ def test_fields_that_must_not_be_null_in_one_file(tmp_path):
 def test_files_without_rows(tmp_path):
     write(tmp_path / "1", t=pa.array([], pa.int64()), x=pa.array([], pa.string()))
     assert everything(tmp_path).num_rows == 0
-    assert choose(discover(tmp_path), ["t"], "t").pieces == ()
+    assert select_pieces(discover(tmp_path), ["t"], "t").pieces == ()
     write(tmp_path / "2", t=[1], x=[5])  # the type of a column without a value does not count
     with pq.ParquetWriter(tmp_path / "3", pa.schema({"t": pa.string()})):
         pass
     assert everything(tmp_path).to_pylist() == [{"t": 1, "x": 5}]
-    assert choose(discover(tmp_path), ["t"], "t").spans == ((1, 1),)
+    assert select_pieces(discover(tmp_path), ["t"], "t").spans == ((1, 1),)
 
 
 # ---- times
@@ -420,7 +420,7 @@ def test_files_without_rows(tmp_path):
 )  # fmt: skip
 def test_times(tmp_path, times, type, span):
     write(tmp_path / "f", t=times)
-    source = choose(discover(tmp_path), ["t"], "t")
+    source = select_pieces(discover(tmp_path), ["t"], "t")
     assert source.schema.field("t").type == type and source.spans == (span,)
     table = read(source.pieces[0], source.schema)
     assert table["t"].cast(times.type).combine_chunks().equals(times)
@@ -439,7 +439,7 @@ def test_times_finer_than_microseconds(tmp_path):
     write(tmp_path / "f", t=pa.array([1001], pa.timestamp("ns")), x=pa.array([1001], pa.timestamp("ns")))
     assert everything(tmp_path, ["x"]).schema.field("x").type == pa.timestamp("ns")
     assert fault(tmp_path).code == "time-too-fine"
-    assert choose(discover(tmp_path), ["t"], "t").spans == ((1, 2),)
+    assert select_pieces(discover(tmp_path), ["t"], "t").spans == ((1, 2),)
 
 
 # ---- pieces
@@ -451,28 +451,28 @@ def test_pieces_join_small_row_groups(tmp_path, monkeypatch):
     files = discover(tmp_path)
 
     def shapes(parallelism=1, columns=("t",)):
-        source = choose(files, columns, "t", parallelism=parallelism)
+        source = select_pieces(files, columns, "t", parallelism=parallelism)
         assert [n for piece in source.pieces[:-1] for n in piece.row_groups] == list(range(10))
         assert sum(piece.rows for piece in source.pieces) == source.rows == 101
         return [len(piece.row_groups) for piece in source.pieces]
 
     assert shapes() == shapes(2) == [10, 1]
     assert shapes(4) == [2, 3, 5, 1] and shapes(100) == [1] * 11
-    assert choose(files, ["t"], "t").spans == ((0, 99), (5, 5))
+    assert select_pieces(files, ["t"], "t").spans == ((0, 99), (5, 5))
     monkeypatch.setattr(pieces, "ROWS", 30)
     assert shapes() == [3, 3, 3, 1, 1]
     monkeypatch.setattr(pieces, "ROWS", 5)
     assert shapes() == [1] * 11
     monkeypatch.undo()
     monkeypatch.setattr(
-        pieces, "BYTES", 2 * max(p.bytes for p in choose(files, ["t"], "t", parallelism=11).pieces)
+        pieces, "BYTES", 2 * max(p.bytes for p in select_pieces(files, ["t"], "t", parallelism=11).pieces)
     )
     assert shapes() == [2, 2, 2, 2, 2, 1] and shapes(1, ("t", "x")) == [1] * 11
 
 
 def test_only_needed_columns_are_counted(tmp_path):
     write(tmp_path / "f", t=[1], x=["long" * 1000])
-    narrow, wide = (choose(discover(tmp_path), c, "t").pieces[0].bytes for c in (["t"], ["t", "x"]))
+    narrow, wide = (select_pieces(discover(tmp_path), c, "t").pieces[0].bytes for c in (["t"], ["t", "x"]))
     assert 0 < narrow < 1000 < wide
 
 
@@ -564,7 +564,7 @@ def test_without_statistics_nothing_is_left_out(tmp_path):
     table = pa.table({"t": [1, 2], "kind": ["B", "B"], "x": [1, 2]})
     pq.write_table(table, tmp_path / "f", write_statistics=False)
     assert kept(tmp_path, plan("WHERE x > 5")) == [("f", 0)]
-    assert choose(discover(tmp_path), ["t"], "t").spans == (None,)
+    assert select_pieces(discover(tmp_path), ["t"], "t").spans == (None,)
 
 
 CELLS = {

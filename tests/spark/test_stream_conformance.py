@@ -45,8 +45,7 @@ from sparkleene.spark import tasks
 from sparkleene.spark.carrier import carried
 from sparkleene.spark.processor import LATE, PARCELS, Enter, Leave, Processor, Stream, Streams, homes_of
 from sparkleene.spark.request import Request
-from sparkleene.spark.results import make_job
-from sparkleene.spark.results import sent as sent_columns
+from sparkleene.spark.results import make_job, task_columns
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -263,7 +262,7 @@ def stream_of(query: sk.Query, rows: pa.Schema, buckets: int, update: bool) -> t
     group = set(low.plan.bound.group)
     together = [k for k in low.plan.shuffle_keys if not update or k in group]
     parts = not set(together) <= group
-    job = make_job([Request(run.part, run.options, ())], [low], sent_columns([low], schema, parts), parts)
+    job = make_job([Request(run.part, run.options, ())], [low], task_columns([low], schema, parts), parts)
     keys = tuple(low.plan.bound.keys[k].path[0] for k in together)
     stream = Spread(job.runs[0], flat(rows.empty_table()).schema, keys, {}, buckets)
     return Streams(job, (stream,), update), flat, schema

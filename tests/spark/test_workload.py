@@ -29,7 +29,7 @@ from sparkleene.spark.by_path import Packing
 from sparkleene.spark.request import Request, lower_together
 from sparkleene.spark.results import make_jobs, schema_of
 from sparkleene.spark.sorting import Sorted
-from sparkleene.spark.strategy import Strategy, families
+from sparkleene.spark.strategy import Choice, Strategy, find_families
 from sparkleene.workload import Workload, workload
 
 if TYPE_CHECKING:
@@ -99,13 +99,13 @@ def through_tasks(made: Workload, rows: pa.Table, way: str) -> Rows:
     schema = schema_of(
         requests, lambda one: result_schema(one.plan, rows.slice(0, 0), one.options, one.place)
     )
-    groups = families(requests, [strategy(request, rows, way) for request in requests])
-    lows = [lower_together(family, lambda term: True, [True] * len(family)) for _, family in groups]
-    given = [(family, some) for (_, family), some in zip(groups, lows, strict=True)]
-    jobs, whole = make_jobs(given, schema)
+    families = find_families(requests, [Choice(strategy(one, rows, way), "") for one in requests])
+    lows = [lower_together(family, lambda term: True, [True] * len(family)) for _, family in families]
+    plans = make_jobs([(family, some) for (_, family), some in zip(families, lows, strict=True)], schema)
+    jobs = [plan.job for plan in plans]
     packings = []
-    for number, ((how, family), some, job) in enumerate(zip(groups, lows, jobs, strict=True)):
-        pack = tasks.Pack(job, how == "combine", 3 if job.keys else 1, 3 * number)
+    for number, ((how, family), (some, job, _)) in enumerate(zip(families, plans, strict=True)):
+        pack = tasks.Pack(job, how.strategy == "combine", 3 if job.keys else 1, 3 * number)
         parts = tuple((request.part, low) for request, low in zip(family, some, strict=True))
         packings.append(Packing(pack, parts))
     size = 4 if rows.num_rows > 4 else 1
@@ -121,7 +121,7 @@ def through_tasks(made: Workload, rows: pa.Table, way: str) -> Rows:
     if len(errors):
         assume("ambiguous-order" not in errors[0].as_py())
         raise AssertionError(errors[0].as_py())
-    if not whole:
+    if not plans[0].whole:
         together = replace(jobs[0], runs=tuple(run for job in jobs for run in job.runs))
         found = pa.Table.from_batches(tasks.Total(together, schema)(found.to_batches()), schema)
     return found.select(schema.names).to_pylist()  # type: ignore[no-any-return]

@@ -51,7 +51,6 @@ from sparkleene.spark.lower import lower_table
 from sparkleene.spark.processor import LATE, PARCELS, Enter, Leave, Processor, Stream, hashed, homes, homes_of
 from sparkleene.spark.request import lower_together
 from sparkleene.spark.results import schema_of
-from sparkleene.spark.workload_stream import explained
 from sparkleene.workload import Workload, workload
 
 if TYPE_CHECKING:
@@ -634,7 +633,7 @@ def test_the_query_at_fault_is_told(source: Source) -> None:
 
 
 def test_explained(source: Source) -> None:
-    lines = [*explained(workload(TEXTS).prepared.requests(SIMPLE.names), source.marked())]
+    lines = [*streaming.explain(workload(TEXTS).prepared.requests(SIMPLE.names), source.marked())]
     assert lines[:2] == [
         ("stream", "each window once, when the watermark has passed its end"),
         ("reads", "5 columns, once for 3 parts"),

@@ -9,7 +9,7 @@ from __future__ import annotations
 import operator
 from collections.abc import Sequence
 from contextlib import suppress
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import pyarrow as pa
 from pyspark.errors import PySparkException
@@ -23,45 +23,55 @@ from sparkleene.language.printer import quote
 from sparkleene.spark import sql, tasks
 from sparkleene.spark.jobs import Job
 from sparkleene.spark.lower import Lowered, needs_types
-from sparkleene.spark.request import Places, Request, col, lower_together, partitions, places, zone
-from sparkleene.spark.results import finished, make_jobs, raised, schema_of
-from sparkleene.spark.strategy import Choice, choose_strategy
+from sparkleene.spark.request import (
+    Places,
+    Request,
+    col,
+    lower_together,
+    map_batches,
+    partitions,
+    places,
+    zone,
+)
+from sparkleene.spark.results import JobPlan, combine_parts, make_jobs, raise_errors, schema_of
+from sparkleene.spark.strategy import Choice, Family, choose_strategy, find_families
 from sparkleene.spark.types import empty, to_arrow
 from sparkleene.spark.values import joined
 
 
-def run(request: Request, frame: DataFrame) -> DataFrame:
-    """Return the result of a query over a DataFrame, as one that is not evaluated yet."""
-    return evaluated([request], frame, checked(request, frame), chosen(request, frame).strategy)
+@dataclass(frozen=True)
+class FrameJob:
+    """A family of requests in one job: one scan, and one shuffle by the keys that they have in common."""
+
+    family: Family
+    rows: DataFrame  # in the columns of the lowered parts
+    plan: JobPlan
+
+    def run(self, schema: pa.Schema) -> DataFrame:
+        """Return the results in a schema."""
+        ways = {"shuffle": _shuffle, "sort": _sort, "combine": _combine}
+        results = ways[self.family.choice.strategy](self.plan.job, self.rows)
+        return combine_parts(self.plan.job, results, schema, self.plan.whole)
 
 
-def evaluated(requests: Sequence[Request], frame: DataFrame, schema: pa.Schema, strategy: str) -> DataFrame:
-    """Return the results of plans in one job: one scan, and one shuffle by the keys that they have in common."""
-    lows, rows = lowered_together(requests, frame)
-    (job,), whole = make_jobs([(requests, lows)], schema)
-    ways = {"shuffle": _shuffled, "sort": _sorted, "combine": _combined}
-    return finished(requests[0], job, ways[strategy](requests[0], job, rows), schema, whole)
+def plan_jobs(requests: Sequence[Request], frame: DataFrame) -> tuple[pa.Schema, list[FrameJob]]:
+    """Return the columns of the results, and the jobs that make them."""
+    schema = schema_of(requests, lambda one: check_columns(one, frame))
+    jobs = []
+    for family in find_families(requests, [_choose(request, frame) for request in requests]):
+        lows, rows = lower_frame(family.requests, frame)
+        [plan] = make_jobs([(family.requests, lows)], schema)
+        jobs.append(FrameJob(family, rows, plan))
+    return schema, jobs
 
 
-def planned(request: Request, frame: DataFrame) -> tuple[Lowered, DataFrame, Choice]:
-    """Lower the query and choose a strategy."""
-    return *lowered(request, frame), chosen(request, frame)
-
-
-def chosen(request: Request, frame: DataFrame) -> Choice:
-    """Choose a strategy."""
+def _choose(request: Request, frame: DataFrame) -> Choice:
     schema = empty(frame.schema, request.needed).schema
     return choose_strategy(request.plan, schema, request.options, request.strategy, request.place)
 
 
-def lowered(request: Request, frame: DataFrame) -> tuple[Lowered, DataFrame]:
-    """Lower the query as far as SQL can say exactly what it means, and select its columns."""
-    (low,), rows = lowered_together([request], frame)
-    return low, rows
-
-
-def lowered_together(requests: Sequence[Request], frame: DataFrame) -> tuple[list[Lowered], DataFrame]:
-    """Lower plans onto the same rows."""
+def lower_frame(requests: Sequence[Request], frame: DataFrame) -> tuple[list[Lowered], DataFrame]:
+    """Lower parts as far as SQL can say exactly what they mean, and select the columns of all."""
     here = zone(frame.sparkSession)
 
     def ready(term: Term) -> bool:
@@ -83,13 +93,8 @@ def flat(rows: DataFrame) -> pa.Schema:
     return pa.schema([(field.name, to_arrow(field.dataType)) for field in rows.schema.fields])
 
 
-def checked(request: Request, frame: DataFrame) -> pa.Schema:
-    """Return the result's schema, or raise an error that shows a value of the column that does not fit."""
-    return schema_of([request], lambda one: fits(one, frame))
-
-
-def fits(request: Request, frame: DataFrame) -> pa.Schema:
-    """Return the columns of a query's result, or raise."""
+def check_columns(request: Request, frame: DataFrame) -> pa.Schema:
+    """Return the columns of a query's result, or raise an error that shows a value that does not fit."""
     request.look_up(frame.columns)
     given = (
         request.plan,
@@ -118,13 +123,8 @@ def _masks(request: Request, frame: DataFrame, texts: Places) -> list[Column]:
     return sure if len(sure) == len(found) else []
 
 
-def relevant(request: Request, frame: DataFrame) -> DataFrame:
-    """Leave out rows that surely have no part in a query, by conditions that reach the files."""
-    return _relevant([request], frame)
-
-
-def _relevant(requests: Sequence[Request], frame: DataFrame) -> DataFrame:
-    """Leave out rows that surely have no part in any of several plans."""
+def drop_irrelevant(requests: Sequence[Request], frame: DataFrame) -> DataFrame:
+    """Leave out rows that surely have no part in any of several plans, by conditions that reach the files."""
     wanted = [_superset(request, frame) for request in requests]
     some = [each for each in wanted if each is not None]
     if len(some) == len(wanted):
@@ -162,7 +162,7 @@ def project(
 ) -> DataFrame:
     """Select what tasks are given: the needed rows, in the columns of the lowered plans."""
     here, texts = zone(frame.sparkSession), places(requests)
-    frame = _relevant(requests, frame)
+    frame = drop_irrelevant(requests, frame)
     columns = []
     for name, term in lows[0].columns:
         if isinstance(term, Field):
@@ -182,14 +182,14 @@ def project(
     return rows
 
 
-def _shuffled(request: Request, job: Job, rows: DataFrame) -> DataFrame:
+def _shuffle(job: Job, rows: DataFrame) -> DataFrame:
     """Bring the rows of each sub-stream together and evaluate them."""
     hashed = [_hashed(rows, key) for key in job.keys]
     moved = rows.repartition(*hashed) if hashed else rows.repartition(1)
-    return raised(request.mapped(moved, tasks.Evaluate(job), job.schema))
+    return raise_errors(map_batches(moved, tasks.Evaluate(job), job.schema))
 
 
-def _sorted(request: Request, job: Job, rows: DataFrame) -> DataFrame:
+def _sort(job: Job, rows: DataFrame) -> DataFrame:
     """Let Spark sort the rows of each task, on disk if need be, and evaluate them as they come."""
     from sparkleene.spark.sorting import Sorted
 
@@ -198,19 +198,19 @@ def _sorted(request: Request, job: Job, rows: DataFrame) -> DataFrame:
     options = job.runs[0].options
     order = [options.time, *([] if options.tiebreak is None else [options.tiebreak])]
     ordered = moved.sortWithinPartitions(*hashed, *map(col, order))
-    return raised(request.mapped(ordered, Sorted(job), job.schema))
+    return raise_errors(map_batches(ordered, Sorted(job), job.schema))
 
 
-def _combined(request: Request, job: Job, rows: DataFrame) -> DataFrame:
+def _combine(job: Job, rows: DataFrame) -> DataFrame:
     """Turn stretches into matrices before the shuffle; where they overlap, go back to the rows."""
     keys = job.keys
     count = partitions(rows.sparkSession) if keys else 1
-    packed = request.mapped(rows, tasks.Pack(job, True, count), tasks.PACKS)
+    packed = map_batches(rows, tasks.Pack(job, True, count), tasks.PACKS)
     moved = packed.repartition(col(tasks.BUCKET)) if keys else packed.repartition(1)
     types = {field.name: field.dataType for field in rows.schema.fields}
     fields = [pa.field(tasks.key_name(k), to_arrow(types[key])) for k, key in enumerate(keys)]
     wider = pa.schema([*job.schema, *fields, pa.field(tasks.AGAIN, pa.bool_())])
-    composed = raised(request.mapped(moved, tasks.Compose(replace(job, schema=wider)), wider))
+    composed = raise_errors(map_batches(moved, tasks.Compose(replace(job, schema=wider)), wider))
     again = F.broadcast(
         composed.where(col(tasks.AGAIN)).select(*(col(f.name) for f in fields), col(tasks.AGAIN))
     )
@@ -220,7 +220,7 @@ def _combined(request: Request, job: Job, rows: DataFrame) -> DataFrame:
         same = [again[quote(tasks.AGAIN)]]
     left = rows.join(again, on=same, how="left_semi")
     done = composed.where(col(tasks.AGAIN).isNull()).select([col(name) for name in job.schema.names])
-    return done.unionByName(_shuffled(request, job, left))
+    return done.unionByName(_shuffle(job, left))
 
 
 def _hashed(rows: DataFrame, key: str) -> Column:

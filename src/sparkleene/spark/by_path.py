@@ -19,57 +19,72 @@ from sparkleene.spark import tasks
 from sparkleene.spark.jobs import task_cores
 from sparkleene.spark.lower import Lowered, lower_table
 from sparkleene.spark.parquet.footers import Files
-from sparkleene.spark.parquet.pieces import Piece, Source, choose, read
-from sparkleene.spark.request import Request, col, lower_together, partitions
-from sparkleene.spark.results import finished, make_jobs, raised, schema_of
-from sparkleene.spark.strategy import Choice, choose_strategy, families, in_order
+from sparkleene.spark.parquet.pieces import Piece, Selection, read, select_pieces
+from sparkleene.spark.request import Request, col, lower_together, map_batches, partitions
+from sparkleene.spark.results import JobPlan, combine_parts, make_jobs, raise_errors, schema_of
+from sparkleene.spark.strategy import Choice, Family, choose_strategy, find_families, in_order
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
 
-def run(request: Request, files: Files, spark: SparkSession) -> DataFrame:
-    """Return the result of a query over files, as a DataFrame that is not evaluated yet."""
-    return evaluated([request], files, spark, checked(request, files))
+@dataclass(frozen=True)
+class FileJob:
+    """Families of requests in one job that reads files once: each family packs rows for itself."""
+
+    families: Sequence[Family]
+    plans: Sequence[JobPlan]  # of each family
+    selection: Selection  # the row groups that some request needs
+
+    def run(self, spark: SparkSession, schema: pa.Schema) -> DataFrame:
+        """Return the results in a schema."""
+        jobs = [plan.job for plan in self.plans]
+        count = partitions(spark)
+        packings = []
+        for number, (family, plan) in enumerate(zip(self.families, self.plans, strict=True)):
+            combine = family.choice.strategy == "combine"
+            pack = tasks.Pack(plan.job, combine, count if plan.job.keys else 1, number * count)
+            parts = tuple(
+                (request.part, low) for request, low in zip(family.requests, plan.lows, strict=True)
+            )
+            packings.append(Packing(pack, parts))
+        pieces = _share_out(self.selection.pieces, 4 * count)
+        options = self.families[0].requests[0].options
+        task = ReadAndPack(tuple(packings), options, self.selection.schema, pieces)
+        number = max(1, len(pieces))
+        packed = map_batches(spark.range(number, numPartitions=number), task, tasks.PACKS)
+        spread = len(jobs) > 1 or jobs[0].keys
+        moved = packed.repartition(col(tasks.BUCKET)) if spread else packed.repartition(1)
+        compose = tasks.ComposeEach(tuple(tasks.Compose(job, certain=True) for job in jobs), count)
+        composed = raise_errors(map_batches(moved, compose, jobs[0].schema))
+        together = replace(jobs[0], runs=tuple(run for job in jobs for run in job.runs))
+        return combine_parts(together, composed, schema, self.plans[0].whole)
 
 
-def evaluated(requests: Sequence[Request], files: Files, spark: SparkSession, schema: pa.Schema) -> DataFrame:
-    """Return the results of plans that read files once: each family of them packs rows for itself."""
-    source = chosen(requests, files, spark)
-    groups = families(requests, [_choice(request, source).strategy for request in requests])
-    lows = [lower_together(family, lambda term: True, [True] * len(family)) for _, family in groups]
-    jobs, whole = make_jobs([(family, some) for (_, family), some in zip(groups, lows, strict=True)], schema)
-    count = partitions(spark)
-    packings = []
-    for number, ((strategy, family), some, job) in enumerate(zip(groups, lows, jobs, strict=True)):
-        pack = tasks.Pack(job, strategy == "combine", count if job.keys else 1, number * count)
-        parts = tuple((request.part, low) for request, low in zip(family, some, strict=True))
-        packings.append(Packing(pack, parts))
-    pieces = _shared(source.pieces, 4 * count)
-    task = ReadAndPack(tuple(packings), requests[0].options, source.schema, pieces)
-    number = max(1, len(pieces))
-    packed = requests[0].mapped(spark.range(number, numPartitions=number), task, tasks.PACKS)
-    spread = len(jobs) > 1 or jobs[0].keys
-    moved = packed.repartition(col(tasks.BUCKET)) if spread else packed.repartition(1)
-    compose = tasks.ComposeEach(tuple(tasks.Compose(job, certain=True) for job in jobs), count)
-    composed = raised(requests[0].mapped(moved, compose, jobs[0].schema))
-    together = replace(jobs[0], runs=tuple(run for job in jobs for run in job.runs))
-    return finished(requests[0], together, composed, schema, whole)
+def plan_jobs(
+    requests: Sequence[Request], files: Files, spark: SparkSession
+) -> tuple[pa.Schema, list[FileJob]]:
+    """Return the columns of the results, and the jobs that make them: one for all requests that may share."""
+    schema = schema_of(requests, lambda one: check_columns(one, files))
+    groups = [requests] if requests[0].shares else [[one] for one in requests]
+    return schema, [_plan_job(group, files, spark, schema) for group in groups]
 
 
-def planned(request: Request, files: Files, spark: SparkSession) -> tuple[Lowered, Source, Choice]:
-    """Lower the query, find the row groups that it needs, and choose a strategy."""
-    source = chosen([request], files, spark)
-    (low,) = lower_together([request], lambda term: True, [True])
-    return low, source, _choice(request, source)
+def _plan_job(requests: Sequence[Request], files: Files, spark: SparkSession, schema: pa.Schema) -> FileJob:
+    selection = _select(requests, files, spark)
+    families = find_families(requests, [_choose(request, selection) for request in requests])
+    given = []
+    for _, family in families:
+        given.append((family, lower_together(family, lambda term: True, [True] * len(family))))
+    return FileJob(families, make_jobs(given, schema), selection)
 
 
-def chosen(requests: Sequence[Request], files: Files, spark: SparkSession) -> Source:
+def _select(requests: Sequence[Request], files: Files, spark: SparkSession) -> Selection:
     """Return the row groups that some query needs."""
     options, plans = requests[0].options, [request.plan for request in requests]
     text = [key.path[0] for plan in plans for key in plan.bound.keys if len(key.path) == 1]
     text += [] if options.type is None else [options.type]
-    return choose(
+    return select_pieces(
         files,
         sorted({name for request in requests for name in request.needed}),
         options.time,
@@ -80,36 +95,31 @@ def chosen(requests: Sequence[Request], files: Files, spark: SparkSession) -> So
     )
 
 
-def _choice(request: Request, source: Source) -> Choice:
+def _choose(request: Request, selection: Selection) -> Choice:
     """Choose a strategy."""
     if request.strategy == "sort":
         message = "files read by path are not sorted by Spark"
         help = 'read them as a DataFrame: q.run(spark.read.parquet("..."), strategy="sort")'
         raise request.place.mistake("bad-option", message, help=help)
-    given = (request.plan, source.schema, request.options, request.strategy, request.place)
-    return choose_strategy(*given, in_order(source.spans))
+    given = (request.plan, selection.schema, request.options, request.strategy, request.place)
+    return choose_strategy(*given, in_order(selection.spans))
 
 
-def checked(request: Request, files: Files) -> pa.Schema:
-    """Return the result's schema, or raise an error that shows a value of the column that does not fit."""
-    return schema_of([request], lambda one: fits(one, files))
-
-
-def fits(request: Request, files: Files) -> pa.Schema:
-    """Return the columns of a query's result, or raise."""
+def check_columns(request: Request, files: Files) -> pa.Schema:
+    """Return the columns of a query's result, or raise an error that shows a value that does not fit."""
     request.look_up(files.schema.names)
     empty = pa.schema([files.schema.field(name) for name in request.needed]).empty_table()
     rest = (request.options, request.place)
     try:
         return result_schema(request.plan, empty, *rest)
     except DataError:
-        source = choose(files, request.needed, request.options.time)
-        for piece in source.pieces[:1]:
-            result_schema(request.plan, read(piece, source.schema).slice(0, 100), *rest)
+        selection = select_pieces(files, request.needed, request.options.time)
+        for piece in selection.pieces[:1]:
+            result_schema(request.plan, read(piece, selection.schema).slice(0, 100), *rest)
         raise
 
 
-def _shared(pieces: tuple[Piece, ...], most: int) -> tuple[tuple[Piece, ...], ...]:
+def _share_out(pieces: tuple[Piece, ...], most: int) -> tuple[tuple[Piece, ...], ...]:
     """Share pieces out to at most so many tasks, neighbours together, about equally many bytes to each."""
     if len(pieces) <= most:
         return tuple((piece,) for piece in pieces)

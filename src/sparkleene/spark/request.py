@@ -37,7 +37,6 @@ class Request:
     output_mode: str | None = None  # of a stream
     canonical: str = ""  # the text, however it was written
     name: str | None = None
-    wrap: Callable[[Any], Any] = lambda task: task  # what benchmarks put around tasks to time them
     alone: tuple[Request, ...] = ()  # the queries of a part of a workload, one by one
     number: int = 0  # the place of a query in its workload
     shares: bool = True  # whether parts of the workload may be evaluated in one job
@@ -62,16 +61,6 @@ class Request:
     def keys(self) -> tuple[Path, ...]:
         """The attributes by which rows can be spread."""
         return tuple(self.plan.bound.keys[k].path for k in self.plan.shuffle_keys)
-
-    def mapped(self, rows: DataFrame, task: Any, schema: pa.Schema) -> DataFrame:
-        """Run a task over the partitions of a DataFrame.
-
-        PySpark does not quote the names that it hands to Python: columns with odd ones go as fields of a struct.
-        """
-        if any(sign in name for name in rows.columns for sign in ".`*"):
-            rows = rows.select(F.struct(*map(col, rows.columns)).alias("row"))
-            task = Unpacked(task)
-        return rows.mapInArrow(self.wrap(task), schema_to_spark(schema))
 
     def look_up(self, known: Sequence[str]) -> None:
         """Raise if the data lacks a column."""
@@ -120,6 +109,17 @@ def lower_together(
         for number, (request, labelled) in enumerate(zip(requests, masks, strict=True))
     ]
     return [replace(low, columns=tuple(found.items())) for low in lows]
+
+
+def map_batches(rows: DataFrame, task: Any, schema: pa.Schema) -> DataFrame:
+    """Run a task over the partitions of a DataFrame.
+
+    PySpark does not quote the names that it hands to Python: columns with odd ones go as fields of a struct.
+    """
+    if any(sign in name for name in rows.columns for sign in ".`*"):
+        rows = rows.select(F.struct(*map(col, rows.columns)).alias("row"))
+        task = Unpacked(task)
+    return rows.mapInArrow(task, schema_to_spark(schema))
 
 
 @dataclass(frozen=True)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import pyarrow as pa
 from pyspark.sql import DataFrame
@@ -17,7 +17,7 @@ from sparkleene.plan.text import term_to_text
 from sparkleene.spark import tasks
 from sparkleene.spark.jobs import Job
 from sparkleene.spark.lower import Lowered, Lowering, lower
-from sparkleene.spark.request import Request, col
+from sparkleene.spark.request import Request, col, map_batches
 from sparkleene.workload.merge import find_joints
 from sparkleene.workload.run import JointRun, unite_schemas
 
@@ -32,20 +32,27 @@ def schema_of(requests: Sequence[Request], check: Callable[[Request], pa.Schema]
     return pa.schema([types.get(field.name, field) for field in unite_schemas(found)])
 
 
-Family = tuple[Sequence[Request], Sequence[Lowered]]
-"""Parts over one table."""
+class JobPlan(NamedTuple):
+    """Lowered parts over one table, and what tasks need to know of them."""
+
+    lows: Sequence[Lowered]
+    job: Job
+    whole: bool  # whether each group comes to one task
 
 
-def make_jobs(families: Sequence[Family], schema: pa.Schema) -> tuple[list[Job], bool]:
-    """Return the jobs of families, and whether all groups come whole to one task.
+def make_jobs(
+    families: Sequence[tuple[Sequence[Request], Sequence[Lowered]]], schema: pa.Schema
+) -> list[JobPlan]:
+    """Return the jobs of families, each given with its lowered parts.
 
-    Where some do not, parts of all results are added up, so that nothing is evaluated twice.
+    Where some group does not come whole to one task, parts of all results are added up, so that nothing is
+    evaluated twice.
     """
-    lows = [low for _, some in families for low in some]
-    whole = all(one_place(low, _common(some)) for _, some in families for low in some)
-    partial = not whole and not _spark_adds_up(lows)
-    columns = sent(lows, schema, partial)
-    return [make_job(*family, columns, partial) for family in families], whole
+    every = [low for _, lows in families for low in lows]
+    whole = all(_is_whole(low, _common(lows)) for _, lows in families for low in lows)
+    partial = not whole and not _spark_adds_up(every)
+    columns = task_columns(every, schema, partial)
+    return [JobPlan(lows, make_job(requests, lows, columns, partial), whole) for requests, lows in families]
 
 
 def make_job(requests: Sequence[Request], lows: Sequence[Lowered], columns: pa.Schema, partial: bool) -> Job:
@@ -79,7 +86,7 @@ def _labels(part: Part) -> tuple[Any, ...]:
     return tuple(label.type for label in bound.labels), bound.local, bound.types
 
 
-def sent(lows: Sequence[Lowered], schema: pa.Schema, parts: bool) -> pa.Schema:
+def task_columns(lows: Sequence[Lowered], schema: pa.Schema, parts: bool) -> pa.Schema:
     """Return the columns in which tasks send results, or parts of them."""
     fields = list(schema)
     if parts:
@@ -95,11 +102,10 @@ def _common(lows: Sequence[Lowered]) -> tuple[str, ...]:
     return tuple(key for key in keys[0] if all(key in other for other in keys))
 
 
-def one_place(low: Lowered, keys: Sequence[str] | None = None) -> bool:
-    """Tell whether all sub-streams of a group come to one task, where rows are spread by some of the keys."""
+def _is_whole(low: Lowered, keys: Sequence[str]) -> bool:
+    """Tell whether all sub-streams of a group come to one task, where rows are spread by these keys."""
     bound = low.plan.bound
-    spread = {bound.keys[k].path[0] for k in low.plan.shuffle_keys} if keys is None else {*keys}
-    return spread <= {bound.keys[k].path[0] for k in bound.group}
+    return {*keys} <= {bound.keys[k].path[0] for k in bound.group}
 
 
 def _spark_adds_up(lows: Sequence[Lowered]) -> bool:
@@ -124,13 +130,13 @@ def _uses(lows: Sequence[Lowered]) -> dict[str, set[str]]:
     return found
 
 
-def raised(results: DataFrame) -> DataFrame:
-    """Raise the error that a task sent."""
+def raise_errors(results: DataFrame) -> DataFrame:
+    """Return results that raise the error that a task has sent."""
     error = col(tasks.ERROR)
     return results.where(F.when(error.isNull(), F.lit(True)).otherwise(F.raise_error(error).cast("boolean")))
 
 
-def finished(request: Request, job: Job, results: DataFrame, schema: pa.Schema, whole: bool) -> DataFrame:
+def combine_parts(job: Job, results: DataFrame, schema: pa.Schema, whole: bool) -> DataFrame:
     """Combine the parts of each group and window, unless they come whole.
 
     Counts, minima and maxima are combined by Spark itself. Sums beyond the range of doubles and integers of any
@@ -143,7 +149,7 @@ def finished(request: Request, job: Job, results: DataFrame, schema: pa.Schema, 
     names = [col(name) for name in schema.names if name not in outputs]
     if job.partial:
         moved = results.repartition(*names) if names else results.repartition(1)
-        return request.mapped(moved, tasks.Total(job, schema), schema)
+        return map_batches(moved, tasks.Total(job, schema), schema)
     how = {"count": F.sum, "min": F.min, "max": F.max}
     added = [how[output.function](col(name)).alias(name) for name, output in outputs.items()]
     rows = F.count(F.lit(1)).alias(tasks.ERROR)  # SQL's aggregate of nothing is a row; here it is none

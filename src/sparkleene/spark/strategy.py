@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any, Literal, get_args
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, get_args
 
 import pyarrow as pa
 
@@ -76,27 +76,32 @@ def choose_strategy(
     return Choice("combine", "there is no key to spread rows by, and stretches of time can be put together")
 
 
-def families(
-    requests: Sequence[Request], choices: Sequence[Strategy]
-) -> list[tuple[Strategy, list[Request]]]:
-    """Put parts of a workload together that can be evaluated over one table, and tell how.
+class Family(NamedTuple):
+    """Requests that are evaluated over one table, and how."""
+
+    choice: Choice
+    requests: list[Request]
+
+
+def find_families(requests: Sequence[Request], choices: Sequence[Choice]) -> list[Family]:
+    """Put parts of a workload together that can be evaluated over one table.
 
     Rows are spread by the keys that all of a family have in common. Matrices are of one plan, so a part that is
     combined before the shuffle stays by itself; rows are sorted by the keys of all, which then have to be the same.
     """
-    found: list[tuple[Strategy, list[Request]]] = []
-    keys: list[frozenset[Path]] = []
-    for request, strategy in zip(requests, choices, strict=True):
-        own = frozenset(request.keys)
-        for at, (other, family) in enumerate(found):
-            fits = own == keys[at] or (strategy == "shuffle" and own & keys[at])
-            if fits and other == strategy != "combine" and request.shares:
-                family.append(request)
-                keys[at] &= own
+    found: list[Family] = []
+    common: list[frozenset[Path]] = []
+    for request, choice in zip(requests, choices, strict=True):
+        keys, strategy = frozenset(request.keys), choice.strategy
+        for at, family in enumerate(found):
+            fits = keys == common[at] or (strategy == "shuffle" and keys & common[at])
+            if fits and family.choice.strategy == strategy != "combine" and request.shares:
+                family.requests.append(request)
+                common[at] &= keys
                 break
         else:
-            found.append((strategy, [request]))
-            keys.append(own)
+            found.append(Family(choice, [request]))
+            common.append(keys)
     return found
 
 

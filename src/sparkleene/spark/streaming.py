@@ -17,13 +17,13 @@ from sparkleene.language.bound import Term
 from sparkleene.language.printer import quote
 from sparkleene.ongoing.live import WORKLOAD
 from sparkleene.plan.part import Part
-from sparkleene.plan.text import term_to_text
+from sparkleene.plan.text import count, term_to_text
 from sparkleene.spark import batch
 from sparkleene.spark.carrier import carried
 from sparkleene.spark.lower import Lowered, Lowering, lower
 from sparkleene.spark.processor import LATE, PARCELS, RESULTS, Enter, Leave, Processor, Stream, Streams
-from sparkleene.spark.request import Request, col, partitions
-from sparkleene.spark.results import finished, make_job, raised, schema_of, sent
+from sparkleene.spark.request import Request, col, map_batches, partitions
+from sparkleene.spark.results import combine_parts, make_job, raise_errors, schema_of, task_columns
 from sparkleene.spark.session import PROVIDER, ROCKSDB
 from sparkleene.spark.types import empty
 
@@ -33,42 +33,54 @@ METRICS = "sparkleene"
 MODES = ("append", "update")
 
 
-def run(request: Request, frame: DataFrame) -> DataFrame:
-    """Return the windows of a query over a streaming DataFrame, as a streaming DataFrame."""
-    return windows([request], frame)
+def run(requests: Sequence[Request], frame: DataFrame) -> DataFrame:
+    """Return the windows of a query, or of the parts of a workload, with one scan and one state for all.
 
-
-def windows(requests: Sequence[Request], frame: DataFrame) -> DataFrame:
-    """Return the windows of a query, or of the parts of a workload: with one scan and one state for all."""
+    A row that comes after the watermark is counted once in `late_rows`, however many queries would have had it. A
+    state belongs to all queries of the workload: a query that began in the middle of a stream would not have the
+    rows before, and so there is an error if a stream goes on from its checkpoint with other queries.
+    """
+    stream, rows, schema = plan_stream(requests, frame)
     request = requests[0]
-    stream, rows, schema = planned(requests, frame)
     mode = request.output_mode or "append"
-    entered = request.mapped(rows, Enter(stream), PARCELS)
+    entered = map_batches(rows, Enter(stream), PARCELS)
     kept = entered.groupBy("bucket").transformWithStateInPandas(
         carried(Processor(stream)), RESULTS, mode, "EventTime"
     )
-    left = raised(request.mapped(kept, Leave(stream), stream.schema))
+    left = raise_errors(map_batches(kept, Leave(stream), stream.schema))
     late = F.coalesce(F.sum(col(LATE)), F.lit(0)).alias("late_rows")
     named = METRICS if request.name is None or request.named else f"{METRICS} {request.name}"
     there = left.observe(named, late).where(col(LATE).isNull())
     results = there.select([col(name) for name in stream.job.schema.names])
     # All parts of a window come in one batch, so adding them up needs no state.
-    return finished(request, stream.job, results, schema, not stream.job.partial)
+    return combine_parts(stream.job, results, schema, not stream.job.partial)
 
 
-def planned(requests: Sequence[Request], frame: DataFrame) -> tuple[Streams, DataFrame, pa.Schema]:
-    """Lower plans onto the rows of a stream, and decide how they are spread."""
+def explain(requests: Sequence[Request], frame: DataFrame) -> Iterator[tuple[str, str]]:
+    """Yield how `run` evaluates the requests."""
+    stream, rows, _ = plan_stream(requests, frame)
+    yield "stream", "each window once, when the watermark has passed its end"
+    if requests[0].named:
+        yield "reads", f"{count(len(rows.columns), 'column')}, once for {count(len(requests), 'part')}"
+    for request, each in zip(requests, stream.streams, strict=True):
+        if request.named:
+            yield "part", ", ".join(request.part.names)
+        yield from _explain_run(stream, each, partitions(frame.sparkSession))
 
-    def taken(query: Request) -> pa.Schema:
-        columns = batch.fits(query, frame)
+
+def plan_stream(requests: Sequence[Request], frame: DataFrame) -> tuple[Streams, DataFrame, pa.Schema]:
+    """Lower parts onto the rows of a stream, and decide how they are spread."""
+
+    def check(query: Request) -> pa.Schema:
+        columns = batch.check_columns(query, frame)
         _check_stream(query, frame)
         notes = [f"the query is '{query.part.names[0]}'"] if query.named else []
         _check_bounded(query, frame, notes)
         return columns
 
-    schema = schema_of(requests, taken)
+    schema = schema_of(requests, check)
     _check_session(requests[0], frame.sparkSession)
-    lows, rows = batch.lowered_together(requests, frame)
+    lows, rows = batch.lower_frame(requests, frame)
     return stream_of(requests, lows, batch.flat(rows), schema), rows, schema
 
 
@@ -79,7 +91,7 @@ def stream_of(
     mode = requests[0].output_mode or "append"
     together = [_together(low, mode == "update") for low in lows]
     parts = not all(set(keys) <= set(low.plan.bound.group) for low, keys in zip(lows, together, strict=True))
-    job = make_job(requests, lows, sent(lows, schema, parts), parts)
+    job = make_job(requests, lows, task_columns(lows, schema, parts), parts)
     found = []
     for request, low, run, keys in zip(requests, lows, job.runs, together, strict=True):
         own = pa.schema([rows.field(name) for name in _own(request, low)])
@@ -129,15 +141,8 @@ def _text(request: Request) -> str:
     return "\n".join([request.canonical, *types])
 
 
-def explained(request: Request, frame: DataFrame) -> Iterator[tuple[str, str]]:
-    """Tell how a stream is evaluated."""
-    stream, _, _ = planned([request], frame)
-    yield "stream", "each window once, when the watermark has passed its end"
-    yield from described(stream, stream.streams[0], partitions(frame.sparkSession))
-
-
-def described(whole: Streams, stream: Stream, buckets: int) -> Iterator[tuple[str, str]]:
-    """Tell how a plan is evaluated."""
+def _explain_run(whole: Streams, stream: Stream, buckets: int) -> Iterator[tuple[str, str]]:
+    """Yield how one run of a stream is evaluated."""
     yield (
         "spread",
         f"{buckets} buckets, by {', '.join(stream.keys)}" if stream.keys else "one bucket: there is no key",

@@ -29,7 +29,7 @@ from sparkleene.columns.times import Numbers, Time, time_column
 from sparkleene.errors import first_line
 from sparkleene.generators import find
 from sparkleene.spark.parquet.footers import discover, find_files
-from sparkleene.spark.parquet.pieces import Piece, choose, read
+from sparkleene.spark.parquet.pieces import Piece, read, select_pieces
 
 BATCH = 1 << 16
 """Rows of the Arrow batches that Spark gets."""
@@ -187,7 +187,7 @@ class Line:
         ticks = int(bound * self.ticks("disorder"))
         if bound and not ticks:
             message = f"the interval of disorder is below the unit of '{self.request.time}'"
-            raise PLACE.mistake("bad-option", message, help="choose a longer one, or a number of rows")
+            raise PLACE.mistake("bad-option", message, help="select_pieces a longer one, or a number of rows")
         return Order(ticks, True, late, seed)
 
     def ticks(self, option: str) -> Fraction:
@@ -275,7 +275,9 @@ def _parts(request: Request) -> tuple[pa.Schema, Sequence[Part]]:
         table = pa.concat_tables([_text(file) for file in files], promote_options="permissive")
         return table.schema, [table] if table.num_rows else []
     known = discover(path)
-    source = choose(known, known.schema.names, request.time, parallelism=sys.maxsize)  # a row group each
+    source = select_pieces(
+        known, known.schema.names, request.time, parallelism=sys.maxsize
+    )  # a row group each
     return pa.schema([field.with_type(value_type(field.type)) for field in source.schema]), source.pieces
 
 

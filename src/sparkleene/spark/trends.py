@@ -12,8 +12,8 @@ from pyspark.sql import functions as F
 from sparkleene.engine.run import Run
 from sparkleene.spark import batch, sql, tasks
 from sparkleene.spark.jobs import with_cores
-from sparkleene.spark.request import Request, col
-from sparkleene.spark.results import raised
+from sparkleene.spark.request import Request, col, map_batches
+from sparkleene.spark.results import raise_errors, schema_of
 from sparkleene.spark.types import empty, returned
 
 EVENTS = ("events", "events_2")
@@ -21,17 +21,17 @@ EVENTS = ("events", "events_2")
 
 def trends(request: Request, frame: DataFrame, limit: int | None) -> DataFrame:
     """Return the first trends of a query over a DataFrame, all for None, as one that is not evaluated yet."""
-    batch.checked(request, frame)
+    schema_of([request], lambda one: batch.check_columns(one, frame))
     plan = request.plan
     task = Find(Run(request.part, request.options), pa.schema([]), limit)
     found = task.found(empty(frame.schema, request.needed)).schema
     schema = pa.schema([(field.name, returned(field.name, field.type, request.place)) for field in found])
-    rows = batch.relevant(request, frame).select([sql.column((name,)) for name in request.needed])
+    rows = batch.drop_irrelevant([request], frame).select([sql.column((name,)) for name in request.needed])
     keys = [sql.column(plan.bound.keys[k].path) for k in plan.shuffle_keys]
     moved = rows.repartition(*keys) if keys else rows.repartition(1)
     wider = schema.append(pa.field(tasks.ERROR, pa.string()))
     task = replace(task, schema=wider)
-    results = raised(request.mapped(moved, task, wider)).drop(tasks.ERROR)
+    results = raise_errors(map_batches(moved, task, wider)).drop(tasks.ERROR)
     order = [col(name) for name in schema.names if name not in EVENTS and name != "window_end"]
     time = next(field.name for field in schema.field("events").type.value_type if field.name != "label")
     for name in EVENTS:

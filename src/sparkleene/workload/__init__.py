@@ -84,9 +84,9 @@ class Workload:
 
         if data is None or not self.prepared.goes_to_spark(data, engine):
             return explain(self.prepared.parts(None), self.sharing)
-        ask, requests = self.prepared.ask_spark(data)
+        source, requests = self.prepared.ask_spark(data)
         parts = [request.part for request in requests]
-        lines = [f"  {name:<11} {text}" for name, text in ask["explain workload"](requests)]
+        lines = [f"  {name:<11} {text}" for name, text in source.explain(requests)]
         return "\n".join([explain(parts, self.sharing), "Spark", *lines])
 
     @property

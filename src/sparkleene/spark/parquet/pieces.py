@@ -56,7 +56,7 @@ class Piece:
 
 
 @dataclass(frozen=True)
-class Source:
+class Selection:
     """The pieces to read, in order of path, and the schema in which `read` returns them.
 
     `spans` are the least and greatest time of each piece, in the unit of the time column, None where unknown.
@@ -68,7 +68,7 @@ class Source:
     spans: tuple[Span, ...]
 
 
-def choose(
+def select_pieces(
     files: Files,
     columns: Collection[str],
     time: str,
@@ -77,7 +77,7 @@ def choose(
     type_column: str | None = None,
     dictionary: Collection[str] = (),
     parallelism: int = 1,
-) -> Source:
+) -> Selection:
     """Return the row groups that can matter to some query, in at least `parallelism` pieces where they suffice.
 
     Text columns named in `dictionary`, and text in folders' names, are read dictionary-encoded. Timestamps in
@@ -112,7 +112,7 @@ def choose(
         )
         pieces.append(piece)
         times.append(_joined([spans[i] for i in part]))
-    return Source(schema, tuple(pieces), sum(rows), tuple(times))
+    return Selection(schema, tuple(pieces), sum(rows), tuple(times))
 
 
 def read(piece: Piece, schema: pa.Schema) -> pa.Table:

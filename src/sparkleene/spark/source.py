@@ -1,0 +1,182 @@
+"""Data that Spark evaluates queries over: a DataFrame, files by path, or a stream, all asked in the same way."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Sequence
+from functools import reduce
+from typing import Any, Protocol
+
+from pyspark.sql import DataFrame
+
+from sparkleene.spark import batch, by_path
+from sparkleene.spark.lower import Lowered
+from sparkleene.spark.parquet.footers import discover
+from sparkleene.spark.request import Request, zone
+from sparkleene.spark.results import JobPlan
+from sparkleene.spark.session import session
+from sparkleene.spark.strategy import MEANING, Family
+from sparkleene.spark.trends import trends
+
+Line = tuple[str, str]
+"""A line of what explain prints: a word, and what it is here."""
+
+
+class Source(Protocol):
+    """Data, and what can be asked of it.
+
+    Requests are the parts of a workload; a query is asked by one request, which is not `named`.
+    """
+
+    @property
+    def columns(self) -> list[str]:
+        """The names of the data's columns."""
+
+    def run(self, requests: Sequence[Request]) -> DataFrame:
+        """Return the results of all requests, as a DataFrame that is not evaluated yet."""
+
+    def explain(self, requests: Sequence[Request]) -> Iterator[Line]:
+        """Yield how `run` evaluates the requests."""
+
+    def trends(self, request: Request, limit: int | None) -> DataFrame:
+        """Return the first trends of a query, all for None, as a DataFrame that is not evaluated yet."""
+
+
+def open_source(data: Any) -> Source:
+    """Return the source for a DataFrame, or for the path of Parquet files, or several."""
+    if isinstance(data, str | os.PathLike | list | tuple):
+        return PathSource(data)
+    return StreamSource(data) if data.isStreaming else FrameSource(data)
+
+
+class FrameSource:
+    """A DataFrame that is no stream."""
+
+    def __init__(self, frame: DataFrame) -> None:
+        """Take the DataFrame."""
+        self.frame = frame
+        self.columns = list(frame.columns)
+
+    def run(self, requests: Sequence[Request]) -> DataFrame:
+        """Evaluate each family of requests in a job of its own."""
+        schema, jobs = batch.plan_jobs(requests, self.frame)
+        return _unite([job.run(schema) for job in jobs])
+
+    def explain(self, requests: Sequence[Request]) -> Iterator[Line]:
+        """Say which requests are in which job, or how the rows of a query reach the tasks."""
+        _, jobs = batch.plan_jobs(requests, self.frame)
+        for job in jobs:
+            if requests[0].named:
+                strategy = job.family.choice.strategy
+                yield "job", f"{strategy}: {MEANING[strategy]}"
+                yield from _explain_family(job.family)
+            else:
+                finder = "SQL" if job.plan.lows[0].options.masks else "the tasks"
+                yield from _explain_query(job.family, job.plan, finder)
+
+    def trends(self, request: Request, limit: int | None) -> DataFrame:
+        """Find the trends in tasks."""
+        return trends(request, self.frame, limit)
+
+
+class PathSource:
+    """Parquet files by path."""
+
+    def __init__(self, paths: Any) -> None:
+        """List the files and read what is at their ends."""
+        self.paths = [paths] if isinstance(paths, str | os.PathLike) else paths
+        self.spark = session()
+        self.files = discover(paths, zone(self.spark))
+        self.columns: list[str] = self.files.schema.names
+
+    def run(self, requests: Sequence[Request]) -> DataFrame:
+        """Evaluate requests that may share in one job, and the others in one each."""
+        schema, jobs = by_path.plan_jobs(requests, self.files, self.spark)
+        return _unite([job.run(self.spark, schema) for job in jobs])
+
+    def explain(self, requests: Sequence[Request]) -> Iterator[Line]:
+        """Say which requests are in which job, or what is read for a query and how it reaches the tasks."""
+        _, jobs = by_path.plan_jobs(requests, self.files, self.spark)
+        for job in jobs:
+            if requests[0].named:
+                yield "job", "tasks read the files themselves"
+                for family in job.families:
+                    yield from _explain_family(family)
+            else:
+                footers, selection = self.files.footers, job.selection
+                groups = sum(footer.data.num_row_groups for footer in footers)
+                kept = sum(len(piece.row_groups) for piece in selection.pieces)
+                read = f"{kept} of {groups} row groups of {len(footers)} files, {selection.rows:,} rows"
+                yield "reads", read
+                yield from _explain_query(job.families[0], job.plans[0], "the tasks")
+
+    def trends(self, request: Request, limit: int | None) -> DataFrame:
+        """Let Spark read the files, and find the trends in tasks."""
+        read = self.spark.read.option("mergeSchema", True)  # for columns that the first file lacks
+        return trends(request, read.parquet(*map(os.fspath, self.paths)), limit)
+
+
+class StreamSource:
+    """A streaming DataFrame."""
+
+    def __init__(self, frame: DataFrame) -> None:
+        """Take the DataFrame."""
+        self.frame = frame
+        self.columns = list(frame.columns)
+
+    def run(self, requests: Sequence[Request]) -> DataFrame:
+        """Evaluate all requests with one scan and one state."""
+        from sparkleene.spark import streaming
+
+        return streaming.run(requests, self.frame)
+
+    def explain(self, requests: Sequence[Request]) -> Iterator[Line]:
+        """Say how rows are spread and what is kept of them."""
+        from sparkleene.spark import streaming
+
+        return streaming.explain(requests, self.frame)
+
+    def trends(self, request: Request, limit: int | None) -> DataFrame:
+        """Refuse: the trends of a stream are not listed."""
+        help = "ask for those of a batch: write the stream to a table, or read its source with spark.read"
+        raise request.place.mistake("unsupported-stream", "the trends of a stream are not listed", help=help)
+
+
+def _unite(results: Sequence[DataFrame]) -> DataFrame:
+    return reduce(lambda one, other: one.union(other), results)
+
+
+def _explain_family(family: Family) -> Iterator[Line]:
+    """Say which queries are evaluated over one table, and by which keys its rows are spread."""
+    common = set.intersection(*(set(request.keys) for request in family.requests))
+    yield "queries", ", ".join(name for request in family.requests for name in request.part.names)
+    spread = (
+        f"once, by {', '.join(sorted(map('.'.join, common)))}" if common else "not at all: there is no key"
+    )
+    yield "spread", spread
+
+
+def _explain_query(family: Family, plan: JobPlan, finder: str) -> Iterator[Line]:
+    """Say how Spark evaluates a query; `finder` is who finds the labels of rows."""
+    [request], [low], job, choice = family.requests, plan.lows, plan.job, family.choice
+    yield "strategy", f"{choice.strategy}: {MEANING[choice.strategy]}"
+    yield "because", choice.reason
+    every = request.options.type is None and request.plan.bound.types is None
+    if every and not any(request.plan.bound.local):
+        yield "labels", "every row has them"
+    else:
+        yield "labels", f"found by {finder}" + _explain_filter(low)
+    yield "columns", ", ".join(name for name, _ in low.columns)
+    yield (
+        "spread",
+        f"by {', '.join(job.keys)}" if job.keys else "not at all: one task sees all that is shuffled",
+    )
+    if plan.whole:
+        yield "groups", "each is whole in one task"
+    else:
+        by = "tasks, in numbers that Spark does not have" if job.partial else "Spark"
+        yield "groups", f"the parts of each are added up by {by}"
+
+
+def _explain_filter(low: Lowered) -> str:
+    return "" if low.plan.every_row else "; rows without any are left out"
