@@ -156,7 +156,10 @@ class PreparedWorkload:
             plan = query.plan_for(columns)
             part = Part.single(name, plan, Place(query.text, name))
             how = (strategy, output_mode, query.canonical, query.tree.name)
-            queries[name] = Request(part, options, tuple(query.columns(plan)), *how, number=number)
+            named = self.sharing is not None
+            queries[name] = Request(
+                part, options, tuple(query.columns(plan)), *how, number=number, named=named
+            )
         if self.sharing is None:
             return [*queries.values()]
         requests = []
@@ -164,7 +167,7 @@ class PreparedWorkload:
             alone = tuple(queries[name] for name in part.names)
             needed = tuple(sorted({column for one in alone for column in one.needed}))
             shares = self.sharing != "never"
-            one = replace(alone[0], part=part, needed=needed, shares=shares, alone=alone, named=True)
+            one = replace(alone[0], part=part, needed=needed, shares=shares, alone=alone)
             requests.append(one)
         return requests
 

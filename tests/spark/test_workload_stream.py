@@ -512,7 +512,7 @@ def test_other_sharing_options_and_modes() -> None:
     )
     turned = {name: texts[name] for name in reversed(texts)}
     assert "now: runs, pairs" in going_on(workload(texts), workload(turned))
-    assert "another options" in going_on(workload(texts), workload(texts, numbers="exact"))
+    assert "another option numbers" in going_on(workload(texts), workload(texts, numbers="exact"))
     assert "another output mode" in going_on(workload(texts), workload(texts), update=True)
 
 

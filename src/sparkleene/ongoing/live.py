@@ -26,9 +26,9 @@ from sparkleene.columns.keys import codes, combine_codes
 from sparkleene.engine.grid import Clock, Grid, Trailing
 from sparkleene.engine.run import Evaluated, Run
 from sparkleene.engine.windows import KeyRange
-from sparkleene.errors import DataError, Diagnostic
 from sparkleene.ongoing.compose import compose, why_not_combined
-from sparkleene.ongoing.seal import AGAIN, checksum, damage_error, seal, unseal
+from sparkleene.ongoing.identity import compare_identities
+from sparkleene.ongoing.seal import checksum, damage_error, seal, unseal
 from sparkleene.ongoing.stretches import stretches
 from sparkleene.plan.aggregates import aggregates
 from sparkleene.plan.plan import Plan
@@ -40,7 +40,6 @@ STEPS = 4  # of the watermark that a window should last for that
 FEW = 16  # small segments that are put together
 SMALL = 1 << 14  # rows of a small segment
 PENDING, ROWS, UNITS = "pending", "rows", "units"
-WORKLOAD = "workload"  # in an identity: the queries of a workload, by name, with a checksum of each
 
 
 class Store(Protocol):
@@ -158,12 +157,12 @@ class Bucket:
             return bucket
         try:
             head = json.loads(bytes(unseal(kept)))
-            _compare(head["identity"], live.identity)
+            compare_identities(head["identity"], live.identity)
             bucket.seen, bucket.done, bucket.settled, bucket.next = (
                 head[name] for name in ("seen", "done", "settled", "next")
             )
             bucket.segments = [Segment(*segment) for segment in head["segments"]]
-        except (KeyError, TypeError, ValueError) as error:
+        except (KeyError, SyntaxError, TypeError, ValueError) as error:
             raise damage_error(f"its head cannot be read ({error})") from error
         return bucket
 
@@ -322,36 +321,6 @@ class Bucket:
                 self._write(UNITS, units, *ends)
                 times = live.times(table)
         self._write(ROWS, table, times)
-
-
-def _compare(then: dict[str, Any], now: dict[str, Any]) -> None:
-    """Raise if a state is that of another query."""
-    if then.get(WORKLOAD) != now.get(WORKLOAD):
-        raise _other_queries(then.get(WORKLOAD), now.get(WORKLOAD))
-    changed = [name for name in now if then.get(name) != now[name]]
-    if changed:
-        notes = tuple(f"{name} was: {then.get(name)}\nand is now: {now[name]}" for name in changed)
-        message = f"the checkpoint was written with another {', another '.join(changed)}"
-        help = f"go on with what it was written by, or {AGAIN}"
-        raise DataError(Diagnostic("query-changed", message, notes=notes, help=help))
-
-
-def _other_queries(then: dict[str, str] | None, now: dict[str, str] | None) -> DataError:
-    """Return the error for the state of a workload of other queries, which are known by name and checksum."""
-    notes = []
-    if then is None or now is None:
-        by, here = ("a query", "a workload") if then is None else ("a workload", "a query")
-        message = f"the checkpoint was written by {by}, and goes on with {here}"
-    else:
-        message = "the checkpoint was written by a workload of other queries"
-        kinds = {
-            "added": [name for name in now if name not in then],
-            "removed": [name for name in then if name not in now],
-            "changed": [name for name in now if then.get(name, now[name]) != now[name]],
-        }
-        notes = [f"{kind}: {', '.join(names)}" for kind, names in kinds.items() if names]
-    help = f"go on with what it was written by, and run others beside it from a new checkpoint, or {AGAIN}"
-    return DataError(Diagnostic("query-changed", message, notes=tuple(notes), help=help))
 
 
 def _among(table: pa.Table, names: list[str], wanted: pa.Table, theirs: list[str]) -> pa.Table:

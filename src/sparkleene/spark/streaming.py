@@ -15,7 +15,7 @@ from sparkleene.engine.run import Run
 from sparkleene.errors import NOWHERE
 from sparkleene.language.bound import Term
 from sparkleene.language.printer import quote
-from sparkleene.ongoing.live import WORKLOAD
+from sparkleene.ongoing.identity import WORKLOAD, make_identity
 from sparkleene.plan.part import Part
 from sparkleene.plan.text import count, term_to_text
 from sparkleene.spark import batch
@@ -95,11 +95,11 @@ def stream_of(
     found = []
     for request, low, run, keys in zip(requests, lows, job.runs, together, strict=True):
         own = pa.schema([rows.field(name) for name in _own(request, low)])
-        identity = _identity(requests, request) | {
-            "options": str(request.options),
-            "columns": ", ".join(f"{field.name}: {field.type}" for field in own),
-            "output mode": mode,
-        }
+        identity = make_identity(
+            request.options,
+            **_identity(requests, request),
+            **{"columns": ", ".join(f"{field.name}: {field.type}" for field in own), "output mode": mode},
+        )
         names = tuple(low.plan.bound.keys[k].path[0] for k in keys)
         found.append(Stream(run, own, names, identity))
     return Streams(job, tuple(found), mode == "update")
