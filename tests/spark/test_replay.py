@@ -17,8 +17,9 @@ from pyspark.sql import types as T
 from pyspark.sql.streaming.datasource import ReadAllAvailable
 
 from sparkleene.errors import SparkleeneError
-from sparkleene.spark import timeline
-from sparkleene.spark.replay import Replay, parse
+from sparkleene.spark.replay import timeline
+from sparkleene.spark.replay.options import parse_options
+from sparkleene.spark.replay.source import Replay
 
 pytestmark = pytest.mark.spark
 
@@ -297,14 +298,14 @@ def test_offsets_of_another_replay_are_refused(folder: Path) -> None:
 )  # fmt: skip
 def test_a_bad_option_is_named(option: str, text: str) -> None:
     with pytest.raises(SparkleeneError) as caught:
-        parse({"path": "x", "time": "ts", option.lower(): text})
+        parse_options({"path": "x", "time": "ts", option.lower(): text})
     [found, *_] = caught.value.diagnostics
     assert found.code == "bad-option" and found.message == f"{option} is '{text}'" and found.help
 
 
 def test_all_that_is_wrong_comes_at_once() -> None:
     with pytest.raises(SparkleeneError) as caught:
-        parse({"pth": "x", "rate": "1", "speed": "2", "late": "0.1"})
+        parse_options({"pth": "x", "rate": "1", "speed": "2", "late": "0.1"})
     messages = [found.message for found in caught.value.diagnostics]
     assert messages == [
         "there is no option 'pth'", "neither path nor generate is given", "the option time is missing",

@@ -13,8 +13,9 @@ import pytest
 import sparkleene as sk
 from sparkleene.errors import SparkleeneError
 from sparkleene.generators import NAMES
-from sparkleene.spark import timeline
-from sparkleene.spark.replay import Replay, parse
+from sparkleene.spark.replay import options
+from sparkleene.spark.replay.options import parse_options
+from sparkleene.spark.replay.source import Replay
 
 pytestmark = pytest.mark.spark
 
@@ -39,7 +40,7 @@ def batch(name: str, **options: Any) -> pa.Table:
 
 def problems(**options: str) -> list[str]:
     with pytest.raises(SparkleeneError) as caught:
-        parse({key.replace("__", "."): value for key, value in options.items()})
+        parse_options({key.replace("__", "."): value for key, value in options.items()})
     assert {found.code for found in caught.value.diagnostics} == {"bad-option"}
     assert all(found.help for found in caught.value.diagnostics)
     return [found.message for found in caught.value.diagnostics]
@@ -85,8 +86,8 @@ def test_offsets_of_another_stream_are_refused(other: dict[str, Any]) -> None:
 
 def test_the_schema_needs_one_event_only(monkeypatch: pytest.MonkeyPatch) -> None:
     made: list[int] = []
-    table = timeline.Generated.table
-    monkeypatch.setattr(timeline.Generated, "table", lambda self: made.append(1) or table(self))
+    table = options.Generated.table
+    monkeypatch.setattr(options.Generated, "table", lambda self: made.append(1) or table(self))
     schema = source("rides", events=10**9).schema()
     assert made == [1] and schema.fieldNames() == sk.generate("rides", 1).schema.names
 
@@ -105,7 +106,7 @@ def test_wrong_options_of_a_stream() -> None:
         "rate is '0'", "the stream 'stock' has no option 'sector'", "events of the stream 'stock' is 'many'",
     ]  # fmt: skip
     with pytest.raises(SparkleeneError, match="did you mean 'events'"):
-        parse({"generate": "stock", "event": "5"})
+        parse_options({"generate": "stock", "event": "5"})
 
 
 # ---- on Spark

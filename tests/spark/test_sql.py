@@ -20,7 +20,8 @@ from sparkleene.columns.labels import label_masks
 from sparkleene.errors import DataError, Place, Span
 from sparkleene.language.ast import Atom
 from sparkleene.language.bound import Bound, Call, Field, Label, Literal_
-from sparkleene.spark.sql import condition, masks, superset, value
+from sparkleene.spark.sql.pushdown import superset
+from sparkleene.spark.sql.terms import condition, masks, value
 
 pytestmark = pytest.mark.spark
 

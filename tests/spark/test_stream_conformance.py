@@ -42,10 +42,10 @@ from sparkleene.language.parser import parse
 from sparkleene.ongoing import live
 from sparkleene.reference import evaluate
 from sparkleene.spark import tasks
-from sparkleene.spark.carrier import carried
-from sparkleene.spark.processor import LATE, PARCELS, Enter, Leave, Processor, Stream, Streams, homes_of
 from sparkleene.spark.request import Request
 from sparkleene.spark.results import make_job, task_columns
+from sparkleene.spark.state.carrier import carried
+from sparkleene.spark.state.processor import LATE, PARCELS, Enter, Leave, Processor, Stream, Streams, homes_of
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession

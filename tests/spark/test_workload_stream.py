@@ -46,11 +46,21 @@ from sparkleene.engine import cost
 from sparkleene.language import parse, to_text
 from sparkleene.ongoing import live
 from sparkleene.spark import streaming, tasks
-from sparkleene.spark.carrier import carried
 from sparkleene.spark.lower import lower_table
-from sparkleene.spark.processor import LATE, PARCELS, Enter, Leave, Processor, Stream, hashed, homes, homes_of
 from sparkleene.spark.request import lower_together
 from sparkleene.spark.results import schema_of
+from sparkleene.spark.state.carrier import carried
+from sparkleene.spark.state.processor import (
+    LATE,
+    PARCELS,
+    Enter,
+    Leave,
+    Processor,
+    Stream,
+    hashed,
+    homes,
+    homes_of,
+)
 from sparkleene.workload import Workload, workload
 
 if TYPE_CHECKING:

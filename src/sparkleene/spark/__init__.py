@@ -7,9 +7,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from sparkleene.spark.checkpoint import check as check_checkpoint
 from sparkleene.spark.session import session
 from sparkleene.spark.shipping import ship
+from sparkleene.spark.state.checkpoint import check as check_checkpoint
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -28,7 +28,7 @@ def register(spark: SparkSession, name: str = "trends") -> None:
 
     add(spark, query, name)
     try:
-        from sparkleene.spark.replay import Replay
+        from sparkleene.spark.replay.source import Replay
     except ImportError:  # what it is derived from came with PySpark 4.2
         return
     spark.dataSource.register(Replay)

@@ -20,7 +20,7 @@ from sparkleene.columns.schema import result_schema
 from sparkleene.errors import DataError
 from sparkleene.language.bound import Field, Term
 from sparkleene.language.printer import quote
-from sparkleene.spark import sql, tasks
+from sparkleene.spark import tasks
 from sparkleene.spark.jobs import Job
 from sparkleene.spark.lower import Lowered, needs_types
 from sparkleene.spark.request import (
@@ -34,9 +34,11 @@ from sparkleene.spark.request import (
     zone,
 )
 from sparkleene.spark.results import JobPlan, combine_parts, make_jobs, raise_errors, schema_of
+from sparkleene.spark.sql.pushdown import superset
+from sparkleene.spark.sql.terms import masks, value
+from sparkleene.spark.sql.types import empty, to_arrow
+from sparkleene.spark.sql.values import column, joined
 from sparkleene.spark.strategy import Choice, Family, choose_strategy, find_families
-from sparkleene.spark.types import empty, to_arrow
-from sparkleene.spark.values import joined
 
 
 @dataclass(frozen=True)
@@ -75,7 +77,7 @@ def lower_frame(requests: Sequence[Request], frame: DataFrame) -> tuple[list[Low
     here = zone(frame.sparkSession)
 
     def ready(term: Term) -> bool:
-        return sql.value(term, frame.schema, zone=here) is not None
+        return value(term, frame.schema, zone=here) is not None
 
     texts = places(requests)
     masks = [_masks(request, frame, texts) for request in requests]
@@ -106,7 +108,7 @@ def check_columns(request: Request, frame: DataFrame) -> pa.Schema:
         return result_schema(*given)
     except DataError as error:
         if error.diagnostics[0].code == "wrong-type":
-            some = frame.select([sql.column((name,)).alias(name) for name in request.needed])
+            some = frame.select([column((name,)).alias(name) for name in request.needed])
             with suppress(PySparkException):  # of columns that Arrow has no type for
                 result_schema(request.plan, some.limit(100).toArrow(), *given[2:])
         raise
@@ -116,9 +118,9 @@ def _masks(request: Request, frame: DataFrame, texts: Places) -> list[Column]:
     """Return the columns of label masks, none where SQL cannot say what they are."""
     bound, type = request.plan.bound, request.options.type
     place, here = request.place, zone(frame.sparkSession)
-    found = [sql.masks(bound, frame.schema, type, True, place, here, texts)]
+    found = [masks(bound, frame.schema, type, True, place, here, texts)]
     if needs_types(request.plan):
-        found.append(sql.masks(bound, frame.schema, type, False, place, here))
+        found.append(masks(bound, frame.schema, type, False, place, here))
     sure = [mask for mask in found if mask is not None]
     return sure if len(sure) == len(found) else []
 
@@ -132,7 +134,7 @@ def drop_irrelevant(requests: Sequence[Request], frame: DataFrame) -> DataFrame:
     keys = [{plan.bound.keys[k].path: None for k in plan.universal} for plan in (r.plan for r in requests)]
     for path in keys[0]:
         if all(path in other for other in keys):
-            frame = _where(requests[0], frame, sql.column(path).isNotNull())
+            frame = _where(requests[0], frame, column(path).isNotNull())
     return frame
 
 
@@ -143,7 +145,7 @@ def _superset(request: Request, frame: DataFrame) -> Column | None:
         return None
     bound = plan.bound.without_local() if needs_types(plan) else plan.bound
     here = zone(frame.sparkSession)
-    return sql.superset(bound, frame.schema, request.options.type, request.place, here)
+    return superset(bound, frame.schema, request.options.type, request.place, here)
 
 
 def _where(request: Request, frame: DataFrame, condition: Column) -> DataFrame:
@@ -153,7 +155,7 @@ def _where(request: Request, frame: DataFrame, condition: Column) -> DataFrame:
     does not push what depends on the time.
     """
     return frame.where(
-        condition | sql.column((request.options.time,)).isNull() if frame.isStreaming else condition
+        condition | column((request.options.time,)).isNull() if frame.isStreaming else condition
     )
 
 
@@ -167,13 +169,13 @@ def project(
     for name, term in lows[0].columns:
         if isinstance(term, Field):
             # an alias for each column would double what Spark infers from a filter over all of them
-            found = sql.column(term.path)
+            found = column(term.path)
             columns.append(found if term.path == (name,) else found.alias(name))
         else:
             place = texts.get((term, term.span), requests[0].place)
-            value = sql.value(term, frame.schema, place, here)
-            assert value is not None
-            columns.append(value[0].alias(name))
+            found_value = value(term, frame.schema, place, here)
+            assert found_value is not None
+            columns.append(found_value[0].alias(name))
     rows = frame.select(*columns, *(mask.alias(name) for name, mask in masks.items()))
     if all(low.options.masks and not low.plan.every_row for low in lows):
         named = replace(requests[0], options=lows[0].options)

@@ -20,7 +20,7 @@ from sparkleene.language.trees import walk_term
 from sparkleene.plan.part import Part
 from sparkleene.plan.plan import Plan
 from sparkleene.spark.lower import Lowered, Lowering, lower
-from sparkleene.spark.types import returned, schema_to_spark
+from sparkleene.spark.sql.types import returned, schema_to_spark
 
 OWN = "sparkleene "
 """What the names of columns begin with that are no user's."""

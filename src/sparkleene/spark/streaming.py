@@ -19,13 +19,13 @@ from sparkleene.ongoing.identity import WORKLOAD, make_identity
 from sparkleene.plan.part import Part
 from sparkleene.plan.text import count, term_to_text
 from sparkleene.spark import batch
-from sparkleene.spark.carrier import carried
 from sparkleene.spark.lower import Lowered, Lowering, lower
-from sparkleene.spark.processor import LATE, PARCELS, RESULTS, Enter, Leave, Processor, Stream, Streams
 from sparkleene.spark.request import Request, col, map_batches, partitions
 from sparkleene.spark.results import combine_parts, make_job, raise_errors, schema_of, task_columns
 from sparkleene.spark.session import PROVIDER, ROCKSDB
-from sparkleene.spark.types import empty
+from sparkleene.spark.sql.types import empty
+from sparkleene.spark.state.carrier import carried
+from sparkleene.spark.state.processor import LATE, PARCELS, RESULTS, Enter, Leave, Processor, Stream, Streams
 
 METRICS = "sparkleene"
 """The name under which a stream's own metrics are in the progress of its query, before the name of ours."""

@@ -30,8 +30,8 @@ from sparkleene.options import QueryOptions, ReadingKeywords
 from sparkleene.plan.plan import Plan
 from sparkleene.prepared import PreparedQuery
 from sparkleene.spark.jobs import task_cores
+from sparkleene.spark.sql.types import empty, returned, schema_to_spark
 from sparkleene.spark.tasks import sent
-from sparkleene.spark.types import empty, returned, schema_to_spark
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

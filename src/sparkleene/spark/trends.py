@@ -10,11 +10,12 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from sparkleene.engine.run import Run
-from sparkleene.spark import batch, sql, tasks
+from sparkleene.spark import batch, tasks
 from sparkleene.spark.jobs import with_cores
 from sparkleene.spark.request import Request, col, map_batches
 from sparkleene.spark.results import raise_errors, schema_of
-from sparkleene.spark.types import empty, returned
+from sparkleene.spark.sql.types import empty, returned
+from sparkleene.spark.sql.values import column
 
 EVENTS = ("events", "events_2")
 
@@ -26,8 +27,8 @@ def trends(request: Request, frame: DataFrame, limit: int | None) -> DataFrame:
     task = Find(Run(request.part, request.options), pa.schema([]), limit)
     found = task.found(empty(frame.schema, request.needed)).schema
     schema = pa.schema([(field.name, returned(field.name, field.type, request.place)) for field in found])
-    rows = batch.drop_irrelevant([request], frame).select([sql.column((name,)) for name in request.needed])
-    keys = [sql.column(plan.bound.keys[k].path) for k in plan.shuffle_keys]
+    rows = batch.drop_irrelevant([request], frame).select([column((name,)) for name in request.needed])
+    keys = [column(plan.bound.keys[k].path) for k in plan.shuffle_keys]
     moved = rows.repartition(*keys) if keys else rows.repartition(1)
     wider = schema.append(pa.field(tasks.ERROR, pa.string()))
     task = replace(task, schema=wider)

@@ -17,11 +17,8 @@ from pyspark.sql import types as T
 
 from sparkleene.errors import Place, Span
 from sparkleene.language.bound import Bound, Term
-from sparkleene.spark.pushdown import superset
-from sparkleene.spark.translate import Translator
-from sparkleene.spark.values import INTEGERS, NO_TEXT, Unsure, column, joined, known
-
-__all__ = ["column", "condition", "masks", "superset", "value"]
+from sparkleene.spark.sql.translate import Translator
+from sparkleene.spark.sql.values import INTEGERS, NO_TEXT, Unsure, column, joined, known
 
 _MASKS = ((7, "tinyint"), (15, "smallint"), (31, "int"), (64, "bigint"))
 

@@ -19,7 +19,7 @@ from sparkleene.errors import Place
 from sparkleene.language.bound import Bound, Call, Field, Literal_, Path, Term
 from sparkleene.language.operators import FLIPPED
 from sparkleene.language.trees import is_constant
-from sparkleene.spark.values import (
+from sparkleene.spark.sql.values import (
     BITS,
     COMPARE,
     FLOATS,

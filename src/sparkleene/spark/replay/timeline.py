@@ -1,8 +1,8 @@
-"""Rows of files, or of a generated stream, in order of time, repeated and put out of order on request, by number.
+"""Rows of files, or of a generated stream, in order of time, repeated and put out of order on options, by number.
 
-The driver knows where each row group begins, in rows and in time (`Line`). A task reads the row groups of its
-stretch and puts the rows in the order of play (`play`). Which rows are between two numbers depends on the data and
-on the request only.
+The driver knows where each row group begins, in rows and in time (`Timeline`). A task reads the row groups of its
+stretch and puts the rows in the order of play (`read_stretch`). Which rows are between two numbers depends on the
+data and on the options only.
 """
 
 from __future__ import annotations
@@ -27,53 +27,19 @@ from sparkleene.columns.ipc import to_bytes, to_table
 from sparkleene.columns.paths import PLACE, File, filesystem
 from sparkleene.columns.times import Numbers, Time, time_column
 from sparkleene.errors import first_line
-from sparkleene.generators import find
 from sparkleene.spark.parquet.footers import discover, find_files
 from sparkleene.spark.parquet.pieces import Piece, read, select_pieces
+from sparkleene.spark.replay.options import FOREVER, ReplayOptions
 
 BATCH = 1 << 16
 """Rows of the Arrow batches that Spark gets."""
 HELD = 512 << 20
 """Parquet data out of order is sorted in memory if it has at most so many bytes."""
-FOREVER = 1 << 62
 LATE = 4
 """Late rows come three to four bounds after their time; all others that are up to two bounds newer come before."""
 
 Part = Any
 """A Piece of one row group, or a pyarrow Table."""
-
-
-@dataclass(frozen=True)
-class Generated:
-    """A stream that `sparkleene.generate` makes, with the values of all its options."""
-
-    name: str
-    options: tuple[tuple[str, Any], ...]
-
-    def table(self) -> pa.Table:
-        """Make the stream."""
-        return find(self.name).table(dict(self.options))
-
-    def sample(self) -> Generated:
-        """Return the same with one event, which has the columns of all."""
-        return Generated(self.name, tuple((dict(self.options) | {"events": 1}).items()))
-
-
-@dataclass(frozen=True)
-class Request:
-    """What to play, either files or a generated stream, in which order.
-
-    `disorder` is a number of rows, or an interval of time in milliseconds.
-    """
-
-    path: str = ""
-    generated: Generated | None = None
-    time: str = "time"
-    time_unit: str | None = None
-    disorder: int | Fraction = 0
-    late: float = 0.0
-    seed: int = 0
-    repeat: int = 1
 
 
 @dataclass(frozen=True)
@@ -131,26 +97,27 @@ class Stretch:
     rows: int
 
 
-class Line:
+class Timeline:
     """All rows in order of time, repetitions included, known by the ends of the parts that hold them."""
 
-    def __init__(self, request: Request) -> None:
-        self.request = request
-        self.schema, parts = _parts(request)
-        if request.time not in self.schema.names:
-            raise missing_column(request.time, self.schema.names, PLACE)
+    def __init__(self, options: ReplayOptions) -> None:
+        self.options = options
+        self.schema, parts = _parts(options)
+        if options.time not in self.schema.names:
+            raise missing_column(options.time, self.schema.names, PLACE)
         self.ticks_per_ms = self._time(self.schema.empty_table()).ticks_per_ms
         self.order = self._order()
         self._arrange(parts)
         self.times = lru_cache(maxsize=4)(lambda number: self._time(self.parts[number]).values)
         self.rows = self.starts[-1]
-        self.total = min(self.rows * request.repeat, FOREVER)
+        self.total = min(self.rows * options.repeat, FOREVER)
         first, last = (self.lows[0], self.highs[-1]) if self.rows else (0, 0)
         # the gap between two repetitions is that between two rows, on the average
         self.period = last - first + max(1, (last - first) // max(1, self.rows - 1))
-        about: tuple[Any, ...] = (self.rows, first, last, request.time, request.repeat, self.order)
-        if request.generated is not None:
-            about += (request.generated,)
+        about: tuple[Any, ...] = (self.rows, first, last, options.time, options.repeat, self.order)
+        if options.generated is not None:
+            about += (options.generated,)
+        # checkpoints hold the mark: `Order` and `Generated` keep their names and fields
         self.mark = f"{zlib.crc32(repr(about).encode()):08x}"
 
     def _arrange(self, parts: Sequence[Part]) -> None:
@@ -173,20 +140,20 @@ class Line:
         """Return parts that can be sorted in memory, or raise."""
         size = sum(part.bytes for part in parts if isinstance(part, Piece))
         if size > HELD:
-            message = f"the rows of '{self.request.path}' are not in order of '{self.request.time}'"
-            help = f'sort them: spark.read.parquet(path).orderBy("{self.request.time}").write.parquet(sorted)'
+            message = f"the rows of '{self.options.path}' are not in order of '{self.options.time}'"
+            help = f'sort them: spark.read.parquet(path).orderBy("{self.options.time}").write.parquet(sorted)'
             notes = [f"up to {HELD >> 20} MiB are sorted by themselves, and these are {size >> 20}"]
             raise PLACE.error("not-in-order", message, help=help, notes=notes)
         return parts
 
     def _order(self) -> Order:
         """Return the order of play, with the bound in the unit of the times."""
-        bound, late, seed = self.request.disorder, self.request.late, self.request.seed
+        bound, late, seed = self.options.disorder, self.options.late, self.options.seed
         if not isinstance(bound, Fraction):
             return Order(bound, False, late, seed)
         ticks = int(bound * self.ticks("disorder"))
         if bound and not ticks:
-            message = f"the interval of disorder is below the unit of '{self.request.time}'"
+            message = f"the interval of disorder is below the unit of '{self.options.time}'"
             raise PLACE.mistake("bad-option", message, help="select_pieces a longer one, or a number of rows")
         return Order(ticks, True, late, seed)
 
@@ -194,7 +161,7 @@ class Line:
         """Return how many units of the time column are a millisecond, or raise if nobody knows."""
         if self.ticks_per_ms is None:
             message = (
-                f"{option} is about time, '{self.request.time}' is a number and nobody said what it counts"
+                f"{option} is about time, '{self.options.time}' is a number and nobody said what it counts"
             )
             raise PLACE.mistake("unit-unknown", message, help="give timeUnit, for example 'seconds'")
         return self.ticks_per_ms
@@ -206,8 +173,8 @@ class Line:
 
     def _time(self, part: Part) -> Time:
         """Return the times of a part's rows, which are integers."""
-        name = self.request.time
-        found = time_column(self._table(part, name), name, self.request.time_unit, numbered=False)
+        name = self.options.time
+        found = time_column(self._table(part, name), name, self.options.time_unit, numbered=False)
         if pa.types.is_floating(found.type):
             message = f"a replay needs times that are exact: '{name}' is {describe_type(found.type)}"
             raise PLACE.error(
@@ -223,7 +190,7 @@ class Line:
 
     def before(self, time: int) -> int:
         """Return how many rows have an earlier time."""
-        turn = min(max(0, (time - self.lows[0]) // self.period), self.request.repeat - 1)
+        turn = min(max(0, (time - self.lows[0]) // self.period), self.options.repeat - 1)
         time -= turn * self.period
         part = bisect_left(self.highs, time)
         inside = int(np.searchsorted(self.times(part), time)) if part < len(self.parts) else 0
@@ -244,9 +211,9 @@ class Line:
             low, high = self.before(self.time(start) - longest + 1), self.before(self.time(end - 1) + longest)
         elif longest:
             low, high = max(0, start - longest + 1), min(self.total, end + longest - 1)
-        schema = pa.schema([field for field in self.schema if field.name in {*names, self.request.time}])
+        schema = pa.schema([field for field in self.schema if field.name in {*names, self.options.time}])
         slices = tuple(self._slices(low, high, schema.names))
-        return Stretch(schema, self.request.time, slices, self.order, low, start - low, end - start)
+        return Stretch(schema, self.options.time, slices, self.order, low, start - low, end - start)
 
     def _slices(self, low: int, high: int, names: Sequence[str]) -> Iterator[Slice]:
         """Yield where rows are, or the rows if no file has them in order."""
@@ -264,19 +231,19 @@ class Line:
             low += rows
 
 
-def _parts(request: Request) -> tuple[pa.Schema, Sequence[Part]]:
+def _parts(options: ReplayOptions) -> tuple[pa.Schema, Sequence[Part]]:
     """Return the row groups of Parquet files, or the rows of CSV or JSON files or of a generated stream."""
-    if request.generated is not None:
-        table = request.generated.table()
+    if options.generated is not None:
+        table = options.generated.table()
         return table.schema, [table]
-    path = request.path
+    path = options.path
     files = find_files(path)
     if all(file.path.lower().endswith((*CSV, *JSON)) for file in files):
         table = pa.concat_tables([_text(file) for file in files], promote_options="permissive")
         return table.schema, [table] if table.num_rows else []
     known = discover(path)
     source = select_pieces(
-        known, known.schema.names, request.time, parallelism=sys.maxsize
+        known, known.schema.names, options.time, parallelism=sys.maxsize
     )  # a row group each
     return pa.schema([field.with_type(value_type(field.type)) for field in source.schema]), source.pieces
 
@@ -302,7 +269,7 @@ def _text(file: File) -> pa.Table:
 # ---- in tasks
 
 
-def play(stretch: Stretch, target: pa.Schema) -> Iterator[pa.RecordBatch]:
+def read_stretch(stretch: Stretch, target: pa.Schema) -> Iterator[pa.RecordBatch]:
     """Yield the rows of a stretch in the order of play, as Spark wants them."""
     recall = lru_cache(maxsize=2)(lambda piece: read(piece, stretch.schema))  # short files may be repeated
     found, times = [], []

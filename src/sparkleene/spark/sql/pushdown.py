@@ -13,8 +13,8 @@ from sparkleene.errors import Place
 from sparkleene.language.bound import Bound, Call, Field, Literal_, Path, Term
 from sparkleene.language.operators import FLIPPED, NEGATED
 from sparkleene.language.trees import is_constant
-from sparkleene.spark.translate import Translator
-from sparkleene.spark.values import (
+from sparkleene.spark.sql.translate import Translator
+from sparkleene.spark.sql.values import (
     COMPARE,
     FLOATS,
     NO_TEXT,
