@@ -15,7 +15,7 @@ import sparkleene as sk
 from sparkleene.columns.schema import result_schema
 from sparkleene.engine.results import SUMS
 from sparkleene.ongoing.compose import why_not_combined
-from sparkleene.spark import tasks
+from sparkleene.spark import packing, tasks
 from sparkleene.spark.request import Request
 from sparkleene.spark.results import make_jobs
 
@@ -39,22 +39,22 @@ def through_tasks(query: sk.Query, table: pa.Table) -> Rows:
         lows = [schema.field(o.name) for o in plan.bound.outputs if o.function in ("min", "max")]
         sums = pa.field(SUMS, pa.binary())
         job = replace(job, schema=pa.schema([*fields, *lows, sums]), partial=True)
-    keys = [pa.field(tasks.key_name(k), flat.schema.field(key.path[0]).type)
+    keys = [pa.field(packing.key_name(k), flat.schema.field(key.path[0]).type)
             for k, key in enumerate(low.plan.bound.keys) if key.labels is None]  # fmt: skip
-    wider = pa.schema([*job.schema, *keys, pa.field(tasks.AGAIN, pa.bool_())])
+    wider = pa.schema([*job.schema, *keys, pa.field(packing.AGAIN, pa.bool_())])
     composing = replace(job, schema=wider)
     parts: list[pa.RecordBatch] = []
     buckets = 3 if low.plan.shuffle_keys else 1
     for combine in (why_not_combined(low.plan, flat.schema, low.options) is None, False):
-        pack = tasks.Pack(job, combine, buckets)
+        pack = packing.Pack(job, combine, buckets)
         packed = [pack.packed(flat.slice(i, 4)) for i in range(0, flat.num_rows, 4)]
-        found = pa.Table.from_batches(packed, tasks.PACKS)
+        found = pa.Table.from_batches(packed, packing.PACKS)
         parts = []
         for bucket in range(buckets):
             mine = found.filter(pc.equal(found.column(0), bucket))
-            parts += tasks.Compose(composing)(mine.to_batches())
+            parts += packing.Compose(composing)(mine.to_batches())
         together = pa.Table.from_batches(parts, wider)
-        if not pc.any(together.column(tasks.AGAIN)).as_py():
+        if not pc.any(together.column(packing.AGAIN)).as_py():
             break
     total = tasks.Total(job, schema)(
         pa.Table.from_batches(parts, wider).select(job.schema.names).to_batches()

@@ -67,7 +67,7 @@ def run(
     path = folder / strategy
     wrap, map_batches = measured(str(path)), batch.map_batches
     with (
-        patch.object(sorting, "Sorted", partial(sorting.Sorted, rows=ROWS)),
+        patch.object(sorting, "EvaluateSorted", partial(sorting.EvaluateSorted, rows=ROWS)),
         patch.object(batch, "map_batches", lambda rows, task, schema: map_batches(rows, wrap(task), schema)),
     ):
         found = query.run(data, strategy=strategy).toArrow().to_pylist()  # type: ignore[arg-type]
@@ -106,7 +106,7 @@ def test_keys(spark: SparkSession, window: str, group: str, tmp_path: Path) -> N
     data = frame(spark, 20_000, 30)
 
     def rows(strategy: Any) -> list[Any]:
-        with patch.object(sorting, "Sorted", wraps=partial(sorting.Sorted, rows=100)) as made:
+        with patch.object(sorting, "EvaluateSorted", wraps=partial(sorting.EvaluateSorted, rows=100)) as made:
             table = query.run(data, strategy=strategy).toArrow()
         assert made.call_count == (strategy == "sort")
         return sorted(map(str, table.to_pylist()))

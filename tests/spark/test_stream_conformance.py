@@ -44,8 +44,11 @@ from sparkleene.reference import evaluate
 from sparkleene.spark import tasks
 from sparkleene.spark.request import Request
 from sparkleene.spark.results import make_job, task_columns
-from sparkleene.spark.state.carrier import carried
-from sparkleene.spark.state.processor import LATE, PARCELS, Enter, Leave, Processor, Stream, Streams, homes_of
+from sparkleene.spark.state.bucket_ids import spread_ids
+from sparkleene.spark.state.carrier import make_carrier
+from sparkleene.spark.state.parcels import PARCELS, Enter, Leave
+from sparkleene.spark.state.processor import Processor
+from sparkleene.spark.state.stream_job import LATE, StreamJob, StreamRun
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -237,7 +240,7 @@ class Clock:
 
 
 @dataclass(frozen=True)
-class Spread(Stream):
+class Spread(StreamRun):
     """A stream whose number of buckets no Spark says."""
 
     count: int
@@ -247,7 +250,9 @@ class Spread(Stream):
         return self.count if self.keys else 1
 
 
-def stream_of(query: sk.Query, rows: pa.Schema, buckets: int, update: bool) -> tuple[Streams, Any, pa.Schema]:
+def stream_of(
+    query: sk.Query, rows: pa.Schema, buckets: int, update: bool
+) -> tuple[StreamJob, Any, pa.Schema]:
     """Return what workers are sent, a function from rows of a stream to those they are given, and the result."""
     run = run_of(query, rows.names, numbered=False)
     plan, low = run.plan, lower_run(run)
@@ -265,7 +270,7 @@ def stream_of(query: sk.Query, rows: pa.Schema, buckets: int, update: bool) -> t
     job = make_job([Request(run.part, run.options, ())], [low], task_columns([low], schema, parts), parts)
     keys = tuple(low.plan.bound.keys[k].path[0] for k in together)
     stream = Spread(job.runs[0], flat(rows.empty_table()).schema, keys, {}, buckets)
-    return Streams(job, (stream,), update), flat, schema
+    return StreamJob(job, (stream,), update), flat, schema
 
 
 def in_workers(
@@ -273,10 +278,10 @@ def in_workers(
 ) -> Iterator[Rows]:
     """Yield what comes out after each batch, the last of which has no rows."""
     stream, flat, schema = stream_of(query, batches[0].schema, buckets, update)
-    handles: dict[int, Handle] = {home: Handle() for home in homes_of(stream.streams[0].buckets)}
+    handles: dict[int, Handle] = {home: Handle() for home in spread_ids(stream.runs[0].buckets)}
     watermark = most = 0
     for batch in [*batches, batches[0].slice(0, 0)]:
-        processors = {home: pickle.loads(pickle.dumps(carried(Processor(stream)))) for home in handles}
+        processors = {home: pickle.loads(pickle.dumps(make_carrier(Processor(stream)))) for home in handles}
         out_of = []
         rows = flat(batch)
         cut = rows.num_rows // 3
@@ -295,7 +300,7 @@ def in_workers(
                 handle.timers -= expired
                 out_of += list(processors[home].handleExpiredTimer((home,), Clock(watermark), None))
         out = [pa.RecordBatch.from_pandas(frame, pa.schema([("kept", pa.binary())])) for frame in out_of]
-        found = pa.Table.from_batches(Leave(stream)(out), stream.schema)
+        found = pa.Table.from_batches(Leave()(out), stream.schema)
         assert found[tasks.ERROR].null_count == found.num_rows, found[tasks.ERROR].to_pylist()
         assert found[LATE].null_count == found.num_rows, "no row is late"
         if stream.job.partial:
@@ -567,7 +572,7 @@ def test_a_partition_has_one_bucket() -> None:
     stream, _, _ = stream_of(query, schema, 2, False)
     handle, processor = Handle(), Processor(stream)
     processor.open(handle, handle.getValueState("head", ""), handle.getMapState("segments", "", ""))
-    one, other = homes_of(2)
+    one, other = spread_ids(2)
     assert list(processor.taken(one, iter([]))) == []
     [frame] = processor.passed(other, 1)
     [error] = pa.ipc.open_stream(frame["kept"][0]).read_all()[tasks.ERROR].to_pylist()

@@ -24,11 +24,11 @@ import sparkleene as sk
 from sparkleene.columns.schema import result_schema
 from sparkleene.language import parse, to_text
 from sparkleene.ongoing.compose import why_not_combined
-from sparkleene.spark import results, tasks
-from sparkleene.spark.by_path import Packing
+from sparkleene.spark import packing, results, tasks
+from sparkleene.spark.by_path import Packer
 from sparkleene.spark.request import Request, lower_together
 from sparkleene.spark.results import make_jobs, schema_of
-from sparkleene.spark.sorting import Sorted
+from sparkleene.spark.sorting import EvaluateSorted
 from sparkleene.spark.strategy import Choice, Strategy, find_families
 from sparkleene.workload import Workload, workload
 
@@ -103,19 +103,19 @@ def through_tasks(made: Workload, rows: pa.Table, way: str) -> Rows:
     lows = [lower_together(family, lambda term: True, [True] * len(family)) for _, family in families]
     plans = make_jobs([(family, some) for (_, family), some in zip(families, lows, strict=True)], schema)
     jobs = [plan.job for plan in plans]
-    packings = []
+    packers = []
     for number, ((how, family), (some, job, _)) in enumerate(zip(families, plans, strict=True)):
-        pack = tasks.Pack(job, how.strategy == "combine", 3 if job.keys else 1, 3 * number)
+        pack = packing.Pack(job, how.strategy == "combine", 3 if job.keys else 1, 3 * number)
         parts = tuple((request.part, low) for request, low in zip(family, some, strict=True))
-        packings.append(Packing(pack, parts))
+        packers.append(Packer(pack, parts))
     size = 4 if rows.num_rows > 4 else 1
     pieces = [rows.slice(i, size) for i in range(0, rows.num_rows, size)]
-    packed = [packing.packed(piece, requests[0].options) for piece in pieces for packing in packings]
+    packed = [packer.pack(piece, requests[0].options) for piece in pieces for packer in packers]
     sent: list[pa.RecordBatch] = []
-    kinds = tuple(Sorting(job) if way == "sort" else tasks.Compose(job, certain=True) for job in jobs)
+    kinds = tuple(Sorting(job) if way == "sort" else packing.Compose(job, certain=True) for job in jobs)
     for bucket in range(3 * len(jobs)):
         mine = [batch.filter(pa.compute.equal(batch.column(0), bucket)) for batch in packed]
-        sent += tasks.ComposeEach(kinds, 3)(mine)
+        sent += packing.ComposeEach(kinds, 3)(mine)
     found = pa.Table.from_batches(sent, jobs[0].schema)
     errors = found.column(tasks.ERROR).drop_null()
     if len(errors):
@@ -153,16 +153,16 @@ def test_windows_share_panes_in_tasks(data: st.DataObject) -> None:
         agree(made, through_tasks(made, rows, "shuffle"), expected)
 
 
-class Sorting(tasks.Compose):
+class Sorting(packing.Compose):
     """Packed rows, sorted and evaluated as they come."""
 
     def results(self, found: Any) -> Iterator[pa.Table]:
         for rows, _ in found.values():
-            together = tasks.joined(rows)
+            together = packing.concat(rows)
             options = self.job.runs[0].options
             names = [*self.job.keys, options.time, *([options.tiebreak] if options.tiebreak else [])]
             ordered = together.sort_by([(name, "ascending") for name in names])
-            yield from Sorted(self.job, 5).results(ordered.to_batches(max_chunksize=2))
+            yield from EvaluateSorted(self.job, 5).results(ordered.to_batches(max_chunksize=2))
 
 
 def strategy(request: Request, rows: pa.Table, way: str) -> Strategy:

@@ -49,18 +49,11 @@ from sparkleene.spark import streaming, tasks
 from sparkleene.spark.lower import lower_table
 from sparkleene.spark.request import lower_together
 from sparkleene.spark.results import schema_of
-from sparkleene.spark.state.carrier import carried
-from sparkleene.spark.state.processor import (
-    LATE,
-    PARCELS,
-    Enter,
-    Leave,
-    Processor,
-    Stream,
-    hashed,
-    homes,
-    homes_of,
-)
+from sparkleene.spark.state.bucket_ids import hash_ids, spread_ids
+from sparkleene.spark.state.carrier import make_carrier
+from sparkleene.spark.state.parcels import PARCELS, Enter, Leave
+from sparkleene.spark.state.processor import Processor
+from sparkleene.spark.state.stream_job import LATE, StreamRun
 from sparkleene.workload import Workload, workload
 
 if TYPE_CHECKING:
@@ -103,7 +96,7 @@ class OfKey(Variable):
 
 def spread(count: int) -> Any:
     """Let streams have so many partitions, which no Spark says."""
-    return patch.object(Stream, "buckets", property(lambda stream: count if stream.keys else 1))
+    return patch.object(StreamRun, "buckets", property(lambda stream: count if stream.keys else 1))
 
 
 class Workers:
@@ -164,10 +157,10 @@ class Workers:
         parcels = pa.Table.from_batches(packs, PARCELS)
         sent = []
         for place, partition in enumerate(self.partitions):
-            processor = pickle.loads(pickle.dumps(carried(Processor(self.stream))))
+            processor = pickle.loads(pickle.dumps(make_carrier(Processor(self.stream))))
             processor.init(partition)
             for home in sorted(set(parcels["bucket"].to_pylist()), key=lambda home: home % 7):
-                if hashed(np.array([home], np.uint32))[0] % self.count == place:
+                if hash_ids(np.array([home], np.uint32))[0] % self.count == place:
                     partition.key = home
                     mine = parcels.filter(pc.equal(parcels["bucket"], home))
                     given = ((home,), iter([mine.to_pandas()]), Clock(self.watermark))
@@ -178,7 +171,7 @@ class Workers:
                 partition.key = home
                 sent += list(processor.handleExpiredTimer((home,), Clock(self.watermark), None))
         out = [pa.RecordBatch.from_pandas(frame, pa.schema([("kept", pa.binary())])) for frame in sent]
-        return Leave(self.stream)(out)
+        return Leave()(out)
 
     def run(self, batches: Sequence[pa.Table], delay: int) -> Iterator[Rows]:
         """Yield what comes out after each batch, the last of which has no rows."""
@@ -352,7 +345,7 @@ def test_labels_that_are_found_by_workers() -> None:
     made = workload(TEXTS | {"big": "RETURN COUNT(*) PATTERN A+ WHERE A.k + 1 < NEXT(A).k WITHIN 9 seconds"})
     batches = [*rows_of("a1 b3 a2 c5 z4"), *rows_of("a4 b4 a7 c8 c6", k=3), *rows_of("a1000000")]
     workers = Workers(made, SIMPLE, masks=False)
-    assert all("type" in each.rows.names for each in workers.stream.streams)
+    assert all("type" in each.rows.names for each in workers.stream.runs)
     found = [row for rows in workers.run(batches, 6000) for row in rows if row["window_end"] < at(10**5)]
     assert plain(found) == plain(over(made, pa.concat_tables(batches)))
 
@@ -408,7 +401,7 @@ def test_columns_of_its_own_alone() -> None:
     }
     made = workload(texts, "never")
     workers = Workers(made, SIMPLE)
-    names = [each.rows.names for each in workers.stream.streams]
+    names = [each.rows.names for each in workers.stream.runs]
     assert [len(some) for some in names] == [4, 4, 2]
     assert names[0][1] == "k + 1" and names[1][1] == "k + 1.0" and names[2][0] == "time"
     batches = rows_of("a1 b2 c3", "a4") + rows_of("a5", k=3) + rows_of("a1000000")
@@ -438,23 +431,23 @@ def test_updates_of_queries_that_share(sharing: Any) -> None:
 
 
 def test_buckets_of_a_partition_are_in_it() -> None:
-    keyed = Workers(workload(TEXTS, "never"), SIMPLE).stream.streams
+    keyed = Workers(workload(TEXTS, "never"), SIMPLE).stream
     for count in (1, 2, 3, 8, 200):
         with spread(count):
-            numbers = homes(keyed)
+            numbers = keyed.bucket_ids()
         assert [len(some) for some in numbers] == [count, count, 1, count]
         assert 0 in numbers[0] and len({home for some in numbers for home in some}) == 3 * count + 1
         for some in numbers[:2] + numbers[3:]:
-            assert (hashed(np.array(some, np.uint32)) % count).tolist() == [*range(count)]
+            assert (hash_ids(np.array(some, np.uint32)) % count).tolist() == [*range(count)]
 
 
 def test_parts_without_a_key_are_spread() -> None:
     texts = {f"q{i}": f"RETURN COUNT(*) PATTERN A WITHIN {i} seconds SLIDE {i} seconds" for i in range(1, 8)}
-    streams = Workers(workload(texts | {"k": TEXTS["pairs"]}), SIMPLE).stream.streams
+    stream = Workers(workload(texts | {"k": TEXTS["pairs"]}), SIMPLE).stream
     with spread(4):
-        numbers = [some[0] for some in homes(streams) if len(some) == 1]
+        numbers = [some[0] for some in stream.bucket_ids() if len(some) == 1]
     assert numbers[0] == 0
-    places = (hashed(np.array(numbers, np.uint32)) % 4).tolist()
+    places = (hash_ids(np.array(numbers, np.uint32)) % 4).tolist()
     assert sorted(map(places.count, range(4))) == [1, 2, 2, 2]
 
 
@@ -531,10 +524,10 @@ def test_a_bucket_of_no_query() -> None:
     workers.batch(*rows_of("a1"))
     [first, _] = workers.partitions
     with spread(2):
-        known = {home for some in homes(workers.stream.streams) for home in some}
-        processor = pickle.loads(pickle.dumps(carried(Processor(workers.stream))))
+        known = {home for some in workers.stream.bucket_ids() for home in some}
+        processor = pickle.loads(pickle.dumps(make_carrier(Processor(workers.stream))))
         processor.init(first)
-        strange = next(home for home in homes_of(2, 9) if home not in known)
+        strange = next(home for home in spread_ids(2, 9) if home not in known)
         first.key = strange
         [frame] = processor.handleInputRows((strange,), iter([]), Clock(0))
     [error] = pa.ipc.open_stream(frame["kept"][0]).read_all()[tasks.ERROR].to_pylist()

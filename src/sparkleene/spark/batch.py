@@ -20,7 +20,7 @@ from sparkleene.columns.schema import result_schema
 from sparkleene.errors import DataError
 from sparkleene.language.bound import Field, Term
 from sparkleene.language.printer import quote
-from sparkleene.spark import tasks
+from sparkleene.spark import packing, tasks
 from sparkleene.spark.jobs import Job
 from sparkleene.spark.lower import Lowered, needs_types
 from sparkleene.spark.request import (
@@ -36,8 +36,8 @@ from sparkleene.spark.request import (
 from sparkleene.spark.results import JobPlan, combine_parts, make_jobs, raise_errors, schema_of
 from sparkleene.spark.sql.pushdown import superset
 from sparkleene.spark.sql.terms import masks, value
-from sparkleene.spark.sql.types import empty, to_arrow
-from sparkleene.spark.sql.values import column, joined
+from sparkleene.spark.sql.types import empty_table, to_arrow
+from sparkleene.spark.sql.values import column, combine
 from sparkleene.spark.strategy import Choice, Family, choose_strategy, find_families
 
 
@@ -68,7 +68,7 @@ def plan_jobs(requests: Sequence[Request], frame: DataFrame) -> tuple[pa.Schema,
 
 
 def _choose(request: Request, frame: DataFrame) -> Choice:
-    schema = empty(frame.schema, request.needed).schema
+    schema = empty_table(frame.schema, request.needed).schema
     return choose_strategy(request.plan, schema, request.options, request.strategy, request.place)
 
 
@@ -90,17 +90,17 @@ def lower_frame(requests: Sequence[Request], frame: DataFrame) -> tuple[list[Low
     return lows, project(requests, lows, frame, columns)
 
 
-def flat(rows: DataFrame) -> pa.Schema:
+def task_schema(rows: DataFrame) -> pa.Schema:
     """Return the columns that tasks are given."""
     return pa.schema([(field.name, to_arrow(field.dataType)) for field in rows.schema.fields])
 
 
 def check_columns(request: Request, frame: DataFrame) -> pa.Schema:
     """Return the columns of a query's result, or raise an error that shows a value that does not fit."""
-    request.look_up(frame.columns)
+    request.check_needed(frame.columns)
     given = (
         request.plan,
-        empty(frame.schema, request.needed),
+        empty_table(frame.schema, request.needed),
         request.options,
         request.place,
     )
@@ -130,7 +130,7 @@ def drop_irrelevant(requests: Sequence[Request], frame: DataFrame) -> DataFrame:
     wanted = [_superset(request, frame) for request in requests]
     some = [each for each in wanted if each is not None]
     if len(some) == len(wanted):
-        frame = _where(requests[0], frame, joined(operator.or_, some))
+        frame = _where(requests[0], frame, combine(operator.or_, some))
     keys = [{plan.bound.keys[k].path: None for k in plan.universal} for plan in (r.plan for r in requests)]
     for path in keys[0]:
         if all(path in other for other in keys):
@@ -180,52 +180,52 @@ def project(
     if all(low.options.masks and not low.plan.every_row for low in lows):
         named = replace(requests[0], options=lows[0].options)
         labelled = [col(low.options.masks[-1]) != 0 for low in lows]
-        rows = _where(named, rows, joined(operator.or_, labelled))
+        rows = _where(named, rows, combine(operator.or_, labelled))
     return rows
 
 
 def _shuffle(job: Job, rows: DataFrame) -> DataFrame:
     """Bring the rows of each sub-stream together and evaluate them."""
-    hashed = [_hashed(rows, key) for key in job.keys]
-    moved = rows.repartition(*hashed) if hashed else rows.repartition(1)
+    keys = [_normalize(rows, key) for key in job.keys]
+    moved = rows.repartition(*keys) if keys else rows.repartition(1)
     return raise_errors(map_batches(moved, tasks.Evaluate(job), job.schema))
 
 
 def _sort(job: Job, rows: DataFrame) -> DataFrame:
     """Let Spark sort the rows of each task, on disk if need be, and evaluate them as they come."""
-    from sparkleene.spark.sorting import Sorted
+    from sparkleene.spark.sorting import EvaluateSorted
 
-    hashed = [_hashed(rows, key) for key in job.keys]
-    moved = rows.repartition(*hashed) if hashed else rows.repartition(1)
+    keys = [_normalize(rows, key) for key in job.keys]
+    moved = rows.repartition(*keys) if keys else rows.repartition(1)
     options = job.runs[0].options
     order = [options.time, *([] if options.tiebreak is None else [options.tiebreak])]
-    ordered = moved.sortWithinPartitions(*hashed, *map(col, order))
-    return raise_errors(map_batches(ordered, Sorted(job), job.schema))
+    ordered = moved.sortWithinPartitions(*keys, *map(col, order))
+    return raise_errors(map_batches(ordered, EvaluateSorted(job), job.schema))
 
 
 def _combine(job: Job, rows: DataFrame) -> DataFrame:
     """Turn stretches into matrices before the shuffle; where they overlap, go back to the rows."""
     keys = job.keys
     count = partitions(rows.sparkSession) if keys else 1
-    packed = map_batches(rows, tasks.Pack(job, True, count), tasks.PACKS)
-    moved = packed.repartition(col(tasks.BUCKET)) if keys else packed.repartition(1)
+    packed = map_batches(rows, packing.Pack(job, True, count), packing.PACKS)
+    moved = packed.repartition(col(packing.BUCKET)) if keys else packed.repartition(1)
     types = {field.name: field.dataType for field in rows.schema.fields}
-    fields = [pa.field(tasks.key_name(k), to_arrow(types[key])) for k, key in enumerate(keys)]
-    wider = pa.schema([*job.schema, *fields, pa.field(tasks.AGAIN, pa.bool_())])
-    composed = raise_errors(map_batches(moved, tasks.Compose(replace(job, schema=wider)), wider))
+    fields = [pa.field(packing.key_name(k), to_arrow(types[key])) for k, key in enumerate(keys)]
+    wider = pa.schema([*job.schema, *fields, pa.field(packing.AGAIN, pa.bool_())])
+    composed = raise_errors(map_batches(moved, packing.Compose(replace(job, schema=wider)), wider))
     again = F.broadcast(
-        composed.where(col(tasks.AGAIN)).select(*(col(f.name) for f in fields), col(tasks.AGAIN))
+        composed.where(col(packing.AGAIN)).select(*(col(f.name) for f in fields), col(packing.AGAIN))
     )
     if keys:
-        same = [_hashed(rows, key) == again[quote(tasks.key_name(k))] for k, key in enumerate(keys)]
+        same = [_normalize(rows, key) == again[quote(packing.key_name(k))] for k, key in enumerate(keys)]
     else:
-        same = [again[quote(tasks.AGAIN)]]
+        same = [again[quote(packing.AGAIN)]]
     left = rows.join(again, on=same, how="left_semi")
-    done = composed.where(col(tasks.AGAIN).isNull()).select([col(name) for name in job.schema.names])
+    done = composed.where(col(packing.AGAIN).isNull()).select([col(name) for name in job.schema.names])
     return done.unionByName(_shuffle(job, left))
 
 
-def _hashed(rows: DataFrame, key: str) -> Column:
+def _normalize(rows: DataFrame, key: str) -> Column:
     """Return a key so that equal values are equal in SQL: 0.0 for -0.0."""
     type = next(field.dataType for field in rows.schema.fields if field.name == key)
     return col(key) + F.lit(0.0).cast(type) if type.typeName() in ("float", "double") else col(key)

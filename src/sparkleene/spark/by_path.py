@@ -15,14 +15,15 @@ from sparkleene.columns.schema import result_schema
 from sparkleene.engine.run import Run
 from sparkleene.errors import DataError, SparkleeneError
 from sparkleene.plan.part import Part
-from sparkleene.spark import tasks
 from sparkleene.spark.jobs import task_cores
 from sparkleene.spark.lower import Lowered, lower_table
+from sparkleene.spark.packing import BUCKET, PACKS, Compose, ComposeEach, Pack, to_packs
 from sparkleene.spark.parquet.footers import Files
 from sparkleene.spark.parquet.pieces import Piece, Selection, read, select_pieces
 from sparkleene.spark.request import Request, col, lower_together, map_batches, partitions
 from sparkleene.spark.results import JobPlan, combine_parts, make_jobs, raise_errors, schema_of
 from sparkleene.spark.strategy import Choice, Family, choose_strategy, find_families, in_order
+from sparkleene.spark.tasks import Batches
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -40,22 +41,22 @@ class FileJob:
         """Return the results in a schema."""
         jobs = [plan.job for plan in self.plans]
         count = partitions(spark)
-        packings = []
+        packers = []
         for number, (family, plan) in enumerate(zip(self.families, self.plans, strict=True)):
             combine = family.choice.strategy == "combine"
-            pack = tasks.Pack(plan.job, combine, count if plan.job.keys else 1, number * count)
+            pack = Pack(plan.job, combine, count if plan.job.keys else 1, number * count)
             parts = tuple(
                 (request.part, low) for request, low in zip(family.requests, plan.lows, strict=True)
             )
-            packings.append(Packing(pack, parts))
+            packers.append(Packer(pack, parts))
         pieces = _share_out(self.selection.pieces, 4 * count)
         options = self.families[0].requests[0].options
-        task = ReadAndPack(tuple(packings), options, self.selection.schema, pieces)
+        task = ReadAndPack(tuple(packers), options, self.selection.schema, pieces)
         number = max(1, len(pieces))
-        packed = map_batches(spark.range(number, numPartitions=number), task, tasks.PACKS)
+        packed = map_batches(spark.range(number, numPartitions=number), task, PACKS)
         spread = len(jobs) > 1 or jobs[0].keys
-        moved = packed.repartition(col(tasks.BUCKET)) if spread else packed.repartition(1)
-        compose = tasks.ComposeEach(tuple(tasks.Compose(job, certain=True) for job in jobs), count)
+        moved = packed.repartition(col(BUCKET)) if spread else packed.repartition(1)
+        compose = ComposeEach(tuple(Compose(job, certain=True) for job in jobs), count)
         composed = raise_errors(map_batches(moved, compose, jobs[0].schema))
         together = replace(jobs[0], runs=tuple(run for job in jobs for run in job.runs))
         return combine_parts(together, composed, schema, self.plans[0].whole)
@@ -107,7 +108,7 @@ def _choose(request: Request, selection: Selection) -> Choice:
 
 def check_columns(request: Request, files: Files) -> pa.Schema:
     """Return the columns of a query's result, or raise an error that shows a value that does not fit."""
-    request.look_up(files.schema.names)
+    request.check_needed(files.schema.names)
     empty = pa.schema([files.schema.field(name) for name in request.needed]).empty_table()
     rest = (request.options, request.place)
     try:
@@ -132,13 +133,13 @@ def _share_out(pieces: tuple[Piece, ...], most: int) -> tuple[tuple[Piece, ...],
 
 
 @dataclass(frozen=True)
-class Packing:
+class Packer:
     """How plans that read one table get it, and what is packed of it."""
 
-    pack: tasks.Pack
+    task: Pack
     parts: tuple[tuple[Part, Lowered], ...]
 
-    def packed(self, table: pa.Table, options: Options) -> pa.RecordBatch:
+    def pack(self, table: pa.Table, options: Options) -> pa.RecordBatch:
         """Make the columns of the lowered plans from a table, and pack them."""
         columns: dict[str, Any] = {}
         for part, low in self.parts:
@@ -146,26 +147,26 @@ class Packing:
             with Run(part, options).blame(table):
                 found = lower_table(part, wanted, table, options, task_cores())
             columns |= zip(found.column_names, found.columns, strict=True)
-        return self.pack.packed(pa.table(columns))
+        return self.task.pack(pa.table(columns))
 
 
 @dataclass(frozen=True)
 class ReadAndPack:
     """From the numbers of tasks to packed tables of what they read."""
 
-    packings: tuple[Packing, ...]
+    packers: tuple[Packer, ...]
     options: Options
     schema: pa.Schema
     pieces: tuple[tuple[Piece, ...], ...]
 
-    def __call__(self, batches: tasks.Batches) -> Iterator[pa.RecordBatch]:
+    def __call__(self, batches: Batches) -> Iterator[pa.RecordBatch]:
         """Read and pack the pieces of each task."""
         try:
             for batch in batches:
                 for number in batch.column(0).to_pylist():
                     for piece in self.pieces[number] if self.pieces else ():
                         table = read(piece, self.schema)
-                        for packing in self.packings:
-                            yield packing.packed(table, self.options)
+                        for packer in self.packers:
+                            yield packer.pack(table, self.options)
         except SparkleeneError as error:
-            yield tasks.packs({0: [None]}, error.render())
+            yield to_packs({0: [None]}, error.render())

@@ -20,7 +20,7 @@ from sparkleene.language.trees import walk_term
 from sparkleene.plan.part import Part
 from sparkleene.plan.plan import Plan
 from sparkleene.spark.lower import Lowered, Lowering, lower
-from sparkleene.spark.sql.types import returned, schema_to_spark
+from sparkleene.spark.sql.types import result_type, schema_to_spark
 
 OWN = "sparkleene "
 """What the names of columns begin with that are no user's."""
@@ -62,13 +62,13 @@ class Request:
         """The attributes by which rows can be spread."""
         return tuple(self.plan.bound.keys[k].path for k in self.plan.shuffle_keys)
 
-    def look_up(self, known: Sequence[str]) -> None:
+    def check_needed(self, known: Sequence[str]) -> None:
         """Raise if the data lacks a column."""
         for name in self.needed:
             if name not in known:
                 raise missing_column(name, known, self.place)
 
-    def refuse(self, names: Iterable[str]) -> None:
+    def check_names(self, names: Iterable[str]) -> None:
         """Raise if columns have names that are used on the way."""
         for name in names:
             if name.lower().startswith(OWN):
@@ -77,8 +77,8 @@ class Request:
 
     def to_spark(self, found: pa.Schema) -> pa.Schema:
         """Return the result's schema in the types that Spark holds it in, or raise where it cannot."""
-        self.refuse([*self.needed, *found.names])
-        return pa.schema([(field.name, returned(field.name, field.type, self.place)) for field in found])
+        self.check_names([*self.needed, *found.names])
+        return pa.schema([(field.name, result_type(field.name, field.type, self.place)) for field in found])
 
 
 Places = dict[tuple[Term, Span], Place]
@@ -118,12 +118,12 @@ def map_batches(rows: DataFrame, task: Any, schema: pa.Schema) -> DataFrame:
     """
     if any(sign in name for name in rows.columns for sign in ".`*"):
         rows = rows.select(F.struct(*map(col, rows.columns)).alias("row"))
-        task = Unpacked(task)
+        task = UnpackStruct(task)
     return rows.mapInArrow(task, schema_to_spark(schema))
 
 
 @dataclass(frozen=True)
-class Unpacked:
+class UnpackStruct:
     """A task that is given the fields of a struct as its columns."""
 
     task: Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]

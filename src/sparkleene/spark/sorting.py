@@ -8,13 +8,13 @@ from dataclasses import dataclass, replace
 import pyarrow as pa
 
 from sparkleene.spark.jobs import Job, with_cores
-from sparkleene.spark.tasks import Batches, guarded
+from sparkleene.spark.tasks import Batches, send_results
 
 ROWS = 1 << 22  # rows that are evaluated together; see `ongoing.carry` for what they cost
 
 
 @dataclass(frozen=True)
-class Sorted:
+class EvaluateSorted:
     """From rows sorted by the keys they were shuffled by, then by time, to results."""
 
     job: Job
@@ -22,7 +22,7 @@ class Sorted:
 
     def __call__(self, batches: Batches) -> Iterator[pa.RecordBatch]:
         """Evaluate a partition."""
-        yield from guarded(self.job.schema, lambda: self.results(batches))
+        yield from send_results(self.job.schema, lambda: self.results(batches))
 
     def results(self, batches: Batches) -> Iterator[pa.Table]:
         """Yield results as soon as their rows have come."""

@@ -23,9 +23,11 @@ from sparkleene.spark.lower import Lowered, Lowering, lower
 from sparkleene.spark.request import Request, col, map_batches, partitions
 from sparkleene.spark.results import combine_parts, make_job, raise_errors, schema_of, task_columns
 from sparkleene.spark.session import PROVIDER, ROCKSDB
-from sparkleene.spark.sql.types import empty
-from sparkleene.spark.state.carrier import carried
-from sparkleene.spark.state.processor import LATE, PARCELS, RESULTS, Enter, Leave, Processor, Stream, Streams
+from sparkleene.spark.sql.types import empty_table
+from sparkleene.spark.state.carrier import make_carrier
+from sparkleene.spark.state.parcels import PARCELS, Enter, Leave
+from sparkleene.spark.state.processor import RESULTS, Processor
+from sparkleene.spark.state.stream_job import LATE, StreamJob, StreamRun
 
 METRICS = "sparkleene"
 """The name under which a stream's own metrics are in the progress of its query, before the name of ours."""
@@ -45,9 +47,9 @@ def run(requests: Sequence[Request], frame: DataFrame) -> DataFrame:
     mode = request.output_mode or "append"
     entered = map_batches(rows, Enter(stream), PARCELS)
     kept = entered.groupBy("bucket").transformWithStateInPandas(
-        carried(Processor(stream)), RESULTS, mode, "EventTime"
+        make_carrier(Processor(stream)), RESULTS, mode, "EventTime"
     )
-    left = raise_errors(map_batches(kept, Leave(stream), stream.schema))
+    left = raise_errors(map_batches(kept, Leave(), stream.schema))
     late = F.coalesce(F.sum(col(LATE)), F.lit(0)).alias("late_rows")
     named = METRICS if request.name is None or request.named else f"{METRICS} {request.name}"
     there = left.observe(named, late).where(col(LATE).isNull())
@@ -62,13 +64,13 @@ def explain(requests: Sequence[Request], frame: DataFrame) -> Iterator[tuple[str
     yield "stream", "each window once, when the watermark has passed its end"
     if requests[0].named:
         yield "reads", f"{count(len(rows.columns), 'column')}, once for {count(len(requests), 'part')}"
-    for request, each in zip(requests, stream.streams, strict=True):
+    for request, each in zip(requests, stream.runs, strict=True):
         if request.named:
             yield "part", ", ".join(request.part.names)
         yield from _explain_run(stream, each, partitions(frame.sparkSession))
 
 
-def plan_stream(requests: Sequence[Request], frame: DataFrame) -> tuple[Streams, DataFrame, pa.Schema]:
+def plan_stream(requests: Sequence[Request], frame: DataFrame) -> tuple[StreamJob, DataFrame, pa.Schema]:
     """Lower parts onto the rows of a stream, and decide how they are spread."""
 
     def check(query: Request) -> pa.Schema:
@@ -81,12 +83,12 @@ def plan_stream(requests: Sequence[Request], frame: DataFrame) -> tuple[Streams,
     schema = schema_of(requests, check)
     _check_session(requests[0], frame.sparkSession)
     lows, rows = batch.lower_frame(requests, frame)
-    return stream_of(requests, lows, batch.flat(rows), schema), rows, schema
+    return stream_of(requests, lows, batch.task_schema(rows), schema), rows, schema
 
 
 def stream_of(
     requests: Sequence[Request], lows: Sequence[Lowered], rows: pa.Schema, schema: pa.Schema
-) -> Streams:
+) -> StreamJob:
     """Return plans over rows of a schema as workers see them, for results of another."""
     mode = requests[0].output_mode or "append"
     together = [_together(low, mode == "update") for low in lows]
@@ -101,8 +103,8 @@ def stream_of(
             **{"columns": ", ".join(f"{field.name}: {field.type}" for field in own), "output mode": mode},
         )
         names = tuple(low.plan.bound.keys[k].path[0] for k in keys)
-        found.append(Stream(run, own, names, identity))
-    return Streams(job, tuple(found), mode == "update")
+        found.append(StreamRun(run, own, names, identity))
+    return StreamJob(job, tuple(found), mode == "update")
 
 
 def _together(low: Lowered, update: bool) -> tuple[int, ...]:
@@ -141,14 +143,14 @@ def _text(request: Request) -> str:
     return "\n".join([request.canonical, *types])
 
 
-def _explain_run(whole: Streams, stream: Stream, buckets: int) -> Iterator[tuple[str, str]]:
+def _explain_run(whole: StreamJob, stream: StreamRun, buckets: int) -> Iterator[tuple[str, str]]:
     """Yield how one run of a stream is evaluated."""
     yield (
         "spread",
         f"{buckets} buckets, by {', '.join(stream.keys)}" if stream.keys else "one bucket: there is no key",
     )
     yield "columns", ", ".join(stream.rows.names)
-    if stream.live().folds:
+    if stream.make_live().folds:
         yield (
             "state",
             "rows the watermark has passed become a matrix per sub-stream and pane, where that is smaller",
@@ -220,7 +222,7 @@ def _check_bounded(request: Request, frame: DataFrame, notes: Sequence[str]) -> 
             raise refuse(
                 f"{why} in the whole stream", "let the key bind an event that every trend has, or all events"
             )
-    rows = empty(frame.schema, request.needed)
+    rows = empty_table(frame.schema, request.needed)
     time = Run(request.part, request.options).clock(rows).time
     if time.values.dtype != np.int64:
         raise refuse("the windows of a stream begin and end at whole microseconds", "round them", window.span)

@@ -30,8 +30,8 @@ from sparkleene.options import QueryOptions, ReadingKeywords
 from sparkleene.plan.plan import Plan
 from sparkleene.prepared import PreparedQuery
 from sparkleene.spark.jobs import task_cores
-from sparkleene.spark.sql.types import empty, returned, schema_to_spark
-from sparkleene.spark.tasks import sent
+from sparkleene.spark.sql.types import empty_table, result_type, schema_to_spark
+from sparkleene.spark.tasks import to_batches
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -80,7 +80,7 @@ def handler(compiled: Callable[..., Any], buckets: int) -> type:
         @staticmethod
         def analyze(events: AnalyzeArgument, query: AnalyzeArgument, **options: AnalyzeArgument) -> Analyzed:
             try:
-                return analyzed(events, query, options, buckets)
+                return analyze_call(events, query, options, buckets)
             except SparkleeneError as error:
                 raise error.with_traceback(None) from None  # what is shown in SQL should be the message
 
@@ -98,12 +98,12 @@ def handler(compiled: Callable[..., Any], buckets: int) -> type:
             given = self._analysis
             table = pa.Table.from_batches(self._batches).rename_columns(list(given.columns))
             found = compiled(given.text, **given.options).run(table, threads=task_cores())
-            return sent(found, given.result)
+            return to_batches(found, given.result)
 
     return Trends
 
 
-def analyzed(
+def analyze_call(
     events: AnalyzeArgument,
     text: AnalyzeArgument,
     options: dict[str, AnalyzeArgument],
@@ -120,8 +120,8 @@ def analyzed(
     query.check_types(schema.names)
     plan, place = query.plan_for(tuple(schema.names)), query.place
     needed = query.columns(plan)
-    found = result_schema(plan, empty(schema, needed), query.options.for_engine(), place)
-    result = pa.schema([(column.name, returned(column.name, column.type, place)) for column in found])
+    found = result_schema(plan, empty_table(schema, needed), query.options.for_engine(), place)
+    result = pa.schema([(column.name, result_type(column.name, column.type, place)) for column in found])
     return Analyzed(
         schema_to_spark(result),
         text=text.value,
@@ -129,11 +129,11 @@ def analyzed(
         columns=tuple(needed),
         result=result,
         select=[SelectedColumn(quote(name)) for name in needed],
-        **partitioned(plan, buckets),
+        **partitioning(plan, buckets),
     )
 
 
-def partitioned(plan: Plan, buckets: int) -> dict[str, Any]:
+def partitioning(plan: Plan, buckets: int) -> dict[str, Any]:
     """Return how rows are partitioned such that all sub-streams of a group come together."""
     keys = [".".join(map(quote, plan.bound.keys[k].path)) for k in plan.universal if k in plan.bound.group]
     if not keys:

@@ -14,7 +14,7 @@ from sparkleene.spark import batch, tasks
 from sparkleene.spark.jobs import with_cores
 from sparkleene.spark.request import Request, col, map_batches
 from sparkleene.spark.results import raise_errors, schema_of
-from sparkleene.spark.sql.types import empty, returned
+from sparkleene.spark.sql.types import empty_table, result_type
 from sparkleene.spark.sql.values import column
 
 EVENTS = ("events", "events_2")
@@ -24,9 +24,9 @@ def trends(request: Request, frame: DataFrame, limit: int | None) -> DataFrame:
     """Return the first trends of a query over a DataFrame, all for None, as one that is not evaluated yet."""
     schema_of([request], lambda one: batch.check_columns(one, frame))
     plan = request.plan
-    task = Find(Run(request.part, request.options), pa.schema([]), limit)
-    found = task.found(empty(frame.schema, request.needed)).schema
-    schema = pa.schema([(field.name, returned(field.name, field.type, request.place)) for field in found])
+    task = FindTrends(Run(request.part, request.options), pa.schema([]), limit)
+    found = task.find(empty_table(frame.schema, request.needed)).schema
+    schema = pa.schema([(field.name, result_type(field.name, field.type, request.place)) for field in found])
     rows = batch.drop_irrelevant([request], frame).select([column((name,)) for name in request.needed])
     keys = [column(plan.bound.keys[k].path) for k in plan.shuffle_keys]
     moved = rows.repartition(*keys) if keys else rows.repartition(1)
@@ -43,7 +43,7 @@ def trends(request: Request, frame: DataFrame, limit: int | None) -> DataFrame:
 
 
 @dataclass(frozen=True)
-class Find:
+class FindTrends:
     """From rows, all those of some sub-streams, to their first trends."""
 
     run: Run
@@ -55,9 +55,9 @@ class Find:
         rows = list(batches)
         if rows:
             table = pa.Table.from_batches(rows)
-            yield from tasks.guarded(self.schema, lambda: iter([self.found(table)]))
+            yield from tasks.send_results(self.schema, lambda: iter([self.find(table)]))
 
-    def found(self, table: pa.Table) -> pa.Table:
+    def find(self, table: pa.Table) -> pa.Table:
         """Find the first trends of a table; the number of a row, which means nothing here, is left out."""
         from sparkleene.engine.trends import find_trends
 

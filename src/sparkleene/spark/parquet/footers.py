@@ -88,9 +88,9 @@ def discover(path: Paths, zone: str = "UTC") -> Files:
     """Read the footers below one or several paths; `zone` is Spark's, for timestamps in folders' names."""
     files = find_files(path)
     with ThreadPoolExecutor(THREADS) as pool:
-        footers = _shared(files, pool.map(_footer, files))
+        footers = _make_footers(files, pool.map(_footer, files))
     partitions = infer_partitions(files, zone)
-    layouts = {id(footer.layout): footer.layout for footer in _filled(footers)}
+    layouts = {id(footer.layout): footer.layout for footer in _with_rows(footers)}
     fields: dict[str, Any] = {}
     for column in (column for layout in layouts.values() for column in layout):
         # a conflict of types is an error only if the column is needed
@@ -120,7 +120,7 @@ def _footer(file: File) -> tuple[Any, pa.Schema]:
         raise unreadable(file, error) from error
 
 
-def _shared(files: Sequence[File], read: Iterable[tuple[Any, pa.Schema]]) -> tuple[Footer, ...]:
+def _make_footers(files: Sequence[File], read: Iterable[tuple[Any, pa.Schema]]) -> tuple[Footer, ...]:
     """Return footers, of which those alike share one layout; files of a source mostly are."""
     footers = []
     recent: list[tuple[Any, pa.Schema, Layout]] = []
@@ -242,7 +242,7 @@ def wider(a: pa.DataType, b: pa.DataType) -> pa.DataType | None:
     return None
 
 
-def _filled(footers: Sequence[Footer]) -> Sequence[Footer]:
+def _with_rows(footers: Sequence[Footer]) -> Sequence[Footer]:
     """Return the files with rows, whose types count; all files if none has."""
     return [footer for footer in footers if footer.data.num_rows] or footers
 
@@ -262,7 +262,7 @@ def _field(files: Files, name: str, time: str, dictionary: Collection[str]) -> p
     if name in files.partitions:
         check_partition([footer.file for footer in files.footers], name)
     else:
-        _check(_filled(files.footers), name)
+        _check(_with_rows(files.footers), name)
     if name == time and pa.types.is_timestamp(type):
         type = pa.timestamp("us", type.tz)
     if (name in dictionary or name in files.partitions) and kind(type) == "text":

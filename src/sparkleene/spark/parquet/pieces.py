@@ -1,6 +1,6 @@
 """Parquet by path, read with Arrow inside of tasks: which row groups a query needs, and their columns.
 
-The driver reads each footer once (`discover`) and leaves out the row groups that cannot matter (`choose`);
+The driver reads each footer once (`discover`) and leaves out the row groups that cannot matter (`select_pieces`);
 a task reads the columns of a few row groups (`read`).
 """
 
@@ -111,7 +111,7 @@ def select_pieces(
             sum(sizes[i] for i in part),
         )
         pieces.append(piece)
-        times.append(_joined([spans[i] for i in part]))
+        times.append(_unite_spans([spans[i] for i in part]))
     return Selection(schema, tuple(pieces), sum(rows), tuple(times))
 
 
@@ -133,7 +133,7 @@ def read(piece: Piece, schema: pa.Schema) -> pa.Table:
     except (pa.ArrowException, OSError, ValueError) as error:
         raise unreadable(file, error) from error
     arrays = [
-        _converted(table.column(field.name), field, file)
+        _convert(table.column(field.name), field, file)
         if field.name in table.column_names
         else _constant(values.get(field.name), field.type, piece.rows)
         for field in schema
@@ -141,7 +141,7 @@ def read(piece: Piece, schema: pa.Schema) -> pa.Table:
     return pa.Table.from_arrays(arrays, schema=schema)
 
 
-def _converted(column: Any, field: pa.Field, file: File) -> Any:
+def _convert(column: Any, field: pa.Field, file: File) -> Any:
     """Return a column of a file in the type that it has in all files."""
     if column.type == field.type:
         return column
@@ -248,7 +248,7 @@ def _spans(times: Ends | None, count: int) -> list[Span]:
     return [None if low is None else (low, high) for low, high in pairs]
 
 
-def _joined(spans: Sequence[Span]) -> Span:
+def _unite_spans(spans: Sequence[Span]) -> Span:
     """Return the span of several, None if one is unknown."""
     known = [span for span in spans if span is not None]
     if len(known) < len(spans):

@@ -109,11 +109,11 @@ class _Judge:
             both = every if term.op == "and" else every[::-1]
             return both[0]([yes for yes, _ in parts]), both[1]([no for _, no in parts])
         if isinstance(term, Field):
-            return self._compared(Call("=", (term, Literal_(True))))
+            return self._compare(Call("=", (term, Literal_(True))))
         if isinstance(term, Call) and term.op == "isnull":
             return self._null(term.args[0])
         if isinstance(term, Call) and term.op in NEGATED:
-            return self._compared(term)
+            return self._compare(term)
         value = term.value if isinstance(term, Literal_) else ...
         return np.full(self.count, value in (True, ...)), np.full(self.count, value in (False, ...))
 
@@ -125,7 +125,7 @@ class _Judge:
         full = known.full & (not pa.types.is_floating(known.low.type))
         return ~full, ~known.empty
 
-    def _compared(self, term: Call) -> tuple[Flags, Flags]:
+    def _compare(self, term: Call) -> tuple[Flags, Flags]:
         """Return how a comparison of a column with a constant can come out."""
         anything = np.ones(self.count, bool), np.ones(self.count, bool)
         (left, right), op = term.args, term.op

@@ -25,7 +25,7 @@ from pyspark.sql.streaming.datasource import (
 from sparkleene.columns.paths import PLACE
 from sparkleene.spark.replay.options import FOREVER, ReplayOptions, parse_options
 from sparkleene.spark.replay.timeline import Stretch, Timeline, read_stretch
-from sparkleene.spark.sql.types import returned, schema_to_spark, to_arrow
+from sparkleene.spark.sql.types import result_type, schema_to_spark, to_arrow
 
 Offset = dict[str, Any]
 
@@ -55,7 +55,7 @@ class Replay(DataSource):
         if options.speed:
             line.ticks("speed")  # raises if it is unknown
         schema = line.schema
-        return schema_to_spark(pa.schema([(f.name, returned(f.name, f.type, PLACE)) for f in schema]))
+        return schema_to_spark(pa.schema([(f.name, result_type(f.name, f.type, PLACE)) for f in schema]))
 
     def reader(self, schema: T.StructType) -> ReplayReader:
         """Return the reader of a batch: all that a stream would play; once, if that were forever."""

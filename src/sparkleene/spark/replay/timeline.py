@@ -282,10 +282,10 @@ def read_stretch(stretch: Stretch, target: pa.Schema) -> Iterator[pa.RecordBatch
             place = rows.schema.get_field_index(stretch.time)
             rows = rows.set_column(place, stretch.time, time.to_array(time.values + part.shift))
         if stretch.order.bound:
-            found.append(_fitted(rows, target))
+            found.append(_fit(rows, target))
             times.append(time.values + part.shift)
         else:
-            yield from _fitted(rows, target).to_batches(max_chunksize=BATCH)
+            yield from _fit(rows, target).to_batches(max_chunksize=BATCH)
     if found:
         numbers = np.arange(stretch.first, stretch.first + sum(map(len, times)))
         keys = np.concatenate(times) if stretch.order.by_time else numbers
@@ -294,7 +294,7 @@ def read_stretch(stretch: Stretch, target: pa.Schema) -> Iterator[pa.RecordBatch
         yield from pa.concat_tables(found).combine_chunks().take(order).to_batches(max_chunksize=BATCH)
 
 
-def _fitted(table: pa.Table, target: pa.Schema) -> pa.Table:
+def _fit(table: pa.Table, target: pa.Schema) -> pa.Table:
     """Return the columns of a schema, in its types."""
     columns: list[Any] = [decode(table.column(field.name)).cast(field.type) for field in target]
     return pa.Table.from_arrays(columns, schema=target)

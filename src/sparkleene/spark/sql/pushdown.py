@@ -21,8 +21,8 @@ from sparkleene.spark.sql.values import (
     PLAIN,
     Unsure,
     column,
+    combine,
     constant_of,
-    joined,
 )
 
 _Parts = dict[object, Column]
@@ -47,7 +47,7 @@ def superset(
     for label, local in zip(bound.labels, bound.local, strict=True):
         if types is None or label.type in types:
             defined = [term for name, term in bound.types or () if name == label.type]
-            parts = {key: part for term in (*local, *defined) for key, part in pushed(translator, term)}
+            parts = {key: part for term in (*local, *defined) for key, part in push(translator, term)}
             groups.setdefault(label.type if types else "", []).append(parts)
     if not groups:
         return None
@@ -58,7 +58,7 @@ def superset(
     for name, group in groups.items():
         left = [_all(part for key, part in parts.items() if key not in everywhere) for parts in group]
         some = [each for each in left if each is not None]
-        rests[name] = joined(operator.or_, some) if len(some) == len(left) else None
+        rests[name] = combine(operator.or_, some) if len(some) == len(left) else None
     if types is None or type_column is None:
         return _all([*common, *(rest for rest in rests.values() if rest is not None)])
     typed = column((type_column,))
@@ -66,28 +66,28 @@ def superset(
     bare = [types[name] for name, rest in rests.items() if rest is None]
     if bare:
         either.append(typed.isin(bare) if len(bare) > 1 else typed == bare[0])
-    return _all([*common, joined(operator.or_, either)])
+    return _all([*common, combine(operator.or_, either)])
 
 
-def pushed(translator: Translator, term: Term, negated: bool = False) -> Iterator[tuple[object, Column]]:
+def push(translator: Translator, term: Term, negated: bool = False) -> Iterator[tuple[object, Column]]:
     """Yield conditions on bare columns that hold wherever a term does, or its negation, each with a key."""
     if isinstance(term, Call) and term.op == "not":
-        yield from pushed(translator, term.args[0], not negated)
+        yield from push(translator, term.args[0], not negated)
     elif isinstance(term, Call) and term.op == ("or" if negated else "and"):
         for arg in term.args:
-            yield from pushed(translator, arg, negated)
+            yield from push(translator, arg, negated)
     elif isinstance(term, Call) and term.op in ("and", "or"):
         try:
-            listed = None if negated else translator.listed(term)
+            listed = None if negated else translator.membership(term)
         except Unsure:
             return
         if listed is not None:
             yield (term, negated), listed
             return
-        ways = [_all(part for _, part in pushed(translator, arg, negated)) for arg in term.args]
+        ways = [_all(part for _, part in push(translator, arg, negated)) for arg in term.args]
         some = [way for way in ways if way is not None]
         if len(some) == len(ways):
-            yield (term, negated), joined(operator.or_, some)
+            yield (term, negated), combine(operator.or_, some)
     else:
         try:
             yield from _leaf(translator, term, negated)
@@ -141,4 +141,4 @@ def _operands(term: Term) -> Iterator[Path]:
 def _all(parts: Iterable[Column]) -> Column | None:
     """Return the conjunction, None of nothing."""
     found = list(parts)
-    return joined(operator.and_, found) if found else None
+    return combine(operator.and_, found) if found else None

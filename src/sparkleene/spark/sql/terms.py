@@ -18,7 +18,7 @@ from pyspark.sql import types as T
 from sparkleene.errors import Place, Span
 from sparkleene.language.bound import Bound, Term
 from sparkleene.spark.sql.translate import Translator
-from sparkleene.spark.sql.values import INTEGERS, NO_TEXT, Unsure, column, joined, known
+from sparkleene.spark.sql.values import INTEGERS, NO_TEXT, Unsure, column, combine, is_comparable
 
 _MASKS = ((7, "tinyint"), (15, "smallint"), (31, "int"), (64, "bigint"))
 
@@ -32,12 +32,12 @@ def value(
     that is written without an offset is not compared with timestamps.
     """
     try:
-        found = Translator(schema, place, zone).checked(term)
+        found = Translator(schema, place, zone).checked_value(term)
     except Unsure:
         return None
     if isinstance(found.type, INTEGERS):
         return found.column.cast("long"), T.LongType()
-    return (found.column, found.type) if known(found.type) else None
+    return (found.column, found.type) if is_comparable(found.type) else None
 
 
 def condition(
@@ -86,7 +86,7 @@ def masks(
             # nested, not AND: Spark may compute in advance what the sides of an AND have in common
             nested = reduce(lambda inner, each: F.when(each, inner), reversed(terms), mask([i]))
             found.append(F.coalesce(nested, mask([])))
-        return joined(Column.bitwiseOR, found)
+        return combine(Column.bitwiseOR, found)
 
     translator = Translator(schema, place, zone)
     labels: dict[str, list[int]] = {}

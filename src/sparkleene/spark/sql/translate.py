@@ -30,15 +30,15 @@ from sparkleene.spark.sql.values import (
     TRY,
     Unsure,
     Value,
-    aligned,
+    align,
     around_float,
     column,
+    combine,
     constant_of,
     decimal,
     ends_of,
     has_offset,
-    joined,
-    known,
+    is_comparable,
     literal,
     no_nan,
     number,
@@ -54,7 +54,7 @@ class Translator:
     zone: str | None
     overflows: dict[Term, Column] = field(default_factory=dict)  # of the term that is being translated
 
-    def checked(self, term: Term) -> Value:
+    def checked_value(self, term: Term) -> Value:
         """Return a term's value; an overflow in any part of it is an error, for that part may not be computed."""
         self.overflows.clear()
         found = self.value(term)
@@ -72,7 +72,7 @@ class Translator:
 
     def condition(self, term: Term) -> Column:
         """Return a condition with its overflows checked."""
-        return self._truth(self.checked(term))
+        return self._truth(self.checked_value(term))
 
     def types(self, bound: Bound, type_column: str) -> dict[str, Column]:
         """Return the value of the type column for each event type that it can hold."""
@@ -80,7 +80,7 @@ class Translator:
         names = dict.fromkeys(label.type for label in bound.labels)
         if isinstance(type, T.NullType):
             return {}
-        if isinstance(type, T.StringType) and known(type):
+        if isinstance(type, T.StringType) and is_comparable(type):
             return {name: constant_of(Literal_(name)).column for name in names}
         if not isinstance(type, INTEGERS):
             raise Unsure
@@ -100,7 +100,7 @@ class Translator:
         assert isinstance(term, Call)
         if term.op in COMPARE:
             return Value(self._comparison(term), T.BooleanType())
-        listed = self.listed(term)
+        listed = self.membership(term)
         if listed is not None:
             return Value(listed, T.BooleanType())
         values = [self.value(arg) for arg in term.args]
@@ -108,7 +108,7 @@ class Translator:
             return Value(values[0].column.isNull(), T.BooleanType())
         if term.op in ("and", "or", "not"):
             truth = [self._truth(each) for each in values]
-            whole = joined(operator.and_ if term.op == "and" else operator.or_, truth)
+            whole = combine(operator.and_ if term.op == "and" else operator.or_, truth)
             return Value(~whole if term.op == "not" else whole, T.BooleanType())
         return self._arithmetic(term, [number(each) for each in values])
 
@@ -125,7 +125,7 @@ class Translator:
         for name in path:
             if not isinstance(type, T.StructType):
                 raise Unsure
-            if [each for each in type.names if _folded(each) == _folded(name)] != [name]:
+            if [each for each in type.names if _fold_case(each) == _fold_case(name)] != [name]:
                 raise Unsure
             type = type[name].dataType
         return type
@@ -161,7 +161,7 @@ class Translator:
         """Return a comparison of two values of one kind."""
         op: str = term.op
         left, right = (self.value(arg) for arg in term.args)
-        if not (known(left.type) and known(right.type)):
+        if not (is_comparable(left.type) and is_comparable(right.type)):
             raise Unsure
         if isinstance(left.type, T.NullType) or isinstance(right.type, T.NullType):
             return F.lit(None).cast("boolean")
@@ -171,13 +171,13 @@ class Translator:
         if right.constant is not ...:
             found = self.beside(op, left.column, left.type, right, isinstance(fixed, Literal_))
             return F.when(left.column.isNotNull(), F.lit(found)) if isinstance(found, bool) else found
-        return COMPARE[op](*aligned(left, right))  # type: ignore[no-any-return]
+        return COMPARE[op](*align(left, right))  # type: ignore[no-any-return]
 
     def beside(
         self, op: str, column: Column, type: T.DataType, constant: Value, written: bool
     ) -> Column | bool:
         """Return a comparison of a column with a constant, or what it is wherever the column is not NULL."""
-        if not known(type):
+        if not is_comparable(type):
             raise Unsure
         if isinstance(type, T.BooleanType | T.StringType):
             if type != constant.type:
@@ -189,7 +189,7 @@ class Translator:
         end = high if op in ("<", ">=") else low
         return op in ("<", ">") if end is None else COMPARE[op](column, end)
 
-    def listed(self, term: Call) -> Column | None:
+    def membership(self, term: Call) -> Column | None:
         """Return alternatives that are an attribute's equalities with constants as IN, which Spark looks up."""
         pairs = [arg.args for arg in term.args if isinstance(arg, Call) and arg.op == "="]
         if term.op != "or" or len(pairs) < len(term.args) or not all(is_constant(pair[1]) for pair in pairs):
@@ -200,7 +200,7 @@ class Translator:
         type, values = self.type_of(one.path), []
         for _, two in pairs:
             constant = constant_of(two)
-            if not known(type) or isinstance(type, FLOATS) or isinstance(constant.type, T.NullType):
+            if not is_comparable(type) or isinstance(type, FLOATS) or isinstance(constant.type, T.NullType):
                 return None
             if isinstance(type, T.BooleanType | T.StringType):
                 if type != constant.type:
@@ -263,6 +263,6 @@ class Translator:
         return seconds / 86_400 if isinstance(type, T.DateType) else seconds * 1_000_000
 
 
-def _folded(name: str) -> str:
+def _fold_case(name: str) -> str:
     """Return a name in a form that is the same for all names that Spark may take for it."""
     return name.replace("İ", "i").upper().casefold()

@@ -44,7 +44,7 @@ def to_arrow(type: T.DataType) -> pa.DataType:
     return next((arrow for kind, arrow in _PLAIN if isinstance(type, kind)), pa.list_(pa.null()))
 
 
-def empty(schema: T.StructType, names: Iterable[str]) -> pa.Table:
+def empty_table(schema: T.StructType, names: Iterable[str]) -> pa.Table:
     """Return a table without rows that has some of the columns of a DataFrame."""
     wanted = set(names)
     fields = [(field.name, to_arrow(field.dataType)) for field in schema.fields if field.name in wanted]
@@ -63,7 +63,7 @@ _RETURNED = {
 }
 
 
-def returned(name: str, type: pa.DataType, place: Place) -> pa.DataType:
+def result_type(name: str, type: pa.DataType, place: Place) -> pa.DataType:
     """Return the type in which Spark holds a result's column, or raise where it has none."""
     type = _RETURNED.get(type, type)
     if pa.types.is_timestamp(type) and type.unit != "ns":
@@ -75,13 +75,13 @@ def returned(name: str, type: pa.DataType, place: Place) -> pa.DataType:
     if pa.types.is_decimal(type) and type.precision <= 38:
         return pa.decimal128(type.precision, type.scale)
     if pa.types.is_dictionary(type):
-        return returned(name, type.value_type, place)
+        return result_type(name, type.value_type, place)
     if pa.types.is_list(type) or pa.types.is_large_list(type):
-        return pa.list_(returned(name, type.value_type, place))
+        return pa.list_(result_type(name, type.value_type, place))
     if pa.types.is_struct(type):
-        return pa.struct([(field.name, returned(field.name, field.type, place)) for field in type])
+        return pa.struct([(field.name, result_type(field.name, field.type, place)) for field in type])
     if pa.types.is_map(type):
-        return pa.map_(returned(name, type.key_type, place), returned(name, type.item_type, place))
+        return pa.map_(result_type(name, type.key_type, place), result_type(name, type.item_type, place))
     if type not in [arrow for _, arrow in _PLAIN]:
         nano = " (Spark's times are in microseconds)" if "ns" in str(type) else ""
         message = f"Spark has no type for the result's column '{name}', which is {type}{nano}"

@@ -66,19 +66,19 @@ class Value:
     known: tuple[Column, ...] = ()  # integers are NULL unless these hold
 
 
-def known(type: T.DataType) -> bool:
+def is_comparable(type: T.DataType) -> bool:
     """Tell whether Spark's values of a type are compared as the engine's are."""
     if isinstance(type, T.StringType):
         return type == T.StringType()  # by bytes, not by a collation
     return isinstance(type, (*INTEGERS, *FLOATS, *TIMES, *OTHERS))
 
 
-def joined(op: Callable[[Column, Column], Column], parts: list[Column]) -> Column:
+def combine(op: Callable[[Column, Column], Column], parts: list[Column]) -> Column:
     """Join columns in a tree that is not deep, for Spark descends by recursion."""
     if len(parts) == 1:
         return parts[0]
     half = len(parts) // 2
-    return op(joined(op, parts[:half]), joined(op, parts[half:]))
+    return op(combine(op, parts[:half]), combine(op, parts[half:]))
 
 
 def constant_of(term: Term) -> Value:
@@ -160,7 +160,7 @@ def ends_of(op: str, ends: list[tuple[int, int]]) -> tuple[int, int]:
     return min(found), max(found)
 
 
-def aligned(left: Value, right: Value) -> tuple[Column, Column]:
+def align(left: Value, right: Value) -> tuple[Column, Column]:
     """Return two columns in one type that holds all values of both."""
     one, two = left.type, right.type
     if isinstance(one, INTEGERS) and isinstance(two, INTEGERS):

@@ -26,7 +26,7 @@ class Carrier(StatefulProcessor):
 
     def init(self, handle: Any) -> None:
         """Open the state."""
-        self.opened = (
+        self.variables = (
             handle,
             handle.getValueState("head", "kept binary"),
             handle.getMapState("segments", "number bigint", "kept binary"),
@@ -35,22 +35,22 @@ class Carrier(StatefulProcessor):
     def _processor(self) -> Any:
         if self.processor is None:
             self.processor = pickle.loads(self.inside)
-            self.processor.open(*self.opened)
+            self.processor.open(*self.variables)
         return self.processor
 
     def handleInputRows(self, key: Any, rows: Iterator[Any], timerValues: Any) -> Iterator[Any]:
-        """Keep rows."""
-        yield from self._processor().taken(key[0], rows)
+        """Keep the rows of a bucket."""
+        yield from self._processor().keep_rows(key[0], rows)
 
     def handleExpiredTimer(self, key: Any, timerValues: Any, expiredTimerInfo: Any) -> Iterator[Any]:
-        """Let the watermark pass."""
-        yield from self._processor().passed(key[0], timerValues.getCurrentWatermarkInMs())
+        """Send the windows that the watermark has passed."""
+        yield from self._processor().move_watermark(key[0], timerValues.getCurrentWatermarkInMs())
 
     def close(self) -> None:
-        """Hold nothing."""
+        """Do nothing: there is nothing to close."""
 
 
-def carried(processor: Any) -> Carrier:
+def make_carrier(processor: Any) -> Carrier:
     """Return a processor as Spark is given it."""
     cloudpickle.register_pickle_by_value(sys.modules[__name__])  # type: ignore[no-untyped-call]
     return Carrier(cloudpickle.dumps(processor))  # type: ignore[no-untyped-call]
