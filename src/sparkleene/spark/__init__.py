@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from sparkleene.spark.session import session
 from sparkleene.spark.shipping import ship
-from sparkleene.spark.state.checkpoint import check as check_checkpoint
+from sparkleene.spark.state.checkpoint import check_checkpoint
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

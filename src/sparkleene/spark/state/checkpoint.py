@@ -19,15 +19,11 @@ import os
 import zipfile
 import zlib
 from collections.abc import Iterator
-from dataclasses import dataclass
-from functools import cached_property
 from typing import Any
-
-import pyarrow as pa
-import pyarrow.fs as pa_fs
 
 from sparkleene.errors import DataError, Diagnostic
 from sparkleene.ongoing.seal import AGAIN
+from sparkleene.spark.state.checkpoint_folder import CheckpointFolder, unreadable
 
 Finding = tuple[str, str]  # the file, and what is wrong with it
 
@@ -36,7 +32,7 @@ LZ4 = b"LZ4Block"
 LZ4_HEADER = 21  # bytes; the last block is a header alone
 
 
-def check(path: str | os.PathLike[str]) -> None:
+def check_checkpoint(path: str | os.PathLike[str]) -> None:
     """Raise if a query cannot go on from a checkpoint; a folder that is absent or empty is that of a new query.
 
     Call it before `writeStream ... .start()`, while no query runs from the checkpoint. It sees logs, state and
@@ -50,11 +46,11 @@ def check(path: str | os.PathLike[str]) -> None:
     Args:
         path: a local path, or a URI that pyarrow can read.
     """
-    folder = Folder.listed(os.fspath(path))
+    folder = CheckpointFolder.open(os.fspath(path))
     try:
         found = list(_findings(folder))
     except OSError as error:
-        raise _unreadable(folder.path, error) from error
+        raise unreadable(folder.path, error) from error
     if found:
         (file, what), *others = found
         message = f"the checkpoint {folder.path} is damaged: {file} {what}"
@@ -63,74 +59,7 @@ def check(path: str | os.PathLike[str]) -> None:
         raise DataError(Diagnostic("damaged-checkpoint", message, notes=notes, help=help))
 
 
-@dataclass(frozen=True)
-class Folder:
-    """The files of a checkpoint, by their paths in it."""
-
-    path: str
-    system: Any
-    root: str
-    sizes: dict[str, int]
-
-    @classmethod
-    def listed(cls, path: str) -> Folder:
-        """List a folder with all that is in it."""
-        uri = (
-            "file://" + path[5:].removeprefix("//") if path.startswith("file:") else path
-        )  # Hadoop writes file:/
-        try:
-            if "://" in uri:
-                system, root = pa_fs.FileSystem.from_uri(uri)
-            else:
-                system, root = pa_fs.LocalFileSystem(), os.path.abspath(uri)
-            found = system.get_file_info(pa_fs.FileSelector(root, recursive=True, allow_not_found=True))
-        except (pa.ArrowInvalid, OSError) as error:
-            raise _unreadable(path, error) from error
-        prefix = len(root.rstrip("/")) + 1
-        sizes = {info.path[prefix:]: info.size for info in found if info.type == pa_fs.FileType.File}
-        return cls(path, system, root.rstrip("/"), sizes)
-
-    @cached_property
-    def names(self) -> set[str]:
-        """The files without checksums and what was being written as a driver died."""
-        return {name for name in self.sizes if not name.rpartition("/")[2].startswith(".")}
-
-    def read(self, name: str) -> bytes:
-        """Return the bytes of a file."""
-        with self.system.open_input_stream(f"{self.root}/{name}") as stream:
-            return bytes(stream.read())
-
-    def inside(self, folder: str) -> dict[str, str]:
-        """Return the files right inside a folder, by their names there."""
-        prefix = f"{folder}/"
-        inside = {name[len(prefix) :]: name for name in self.names if name.startswith(prefix)}
-        return {short: name for short, name in inside.items() if "/" not in short}
-
-    def folders(self, folder: str) -> set[str]:
-        """Return the names of the folders with files somewhere in them that are inside a folder."""
-        prefix = f"{folder}/"
-        inside = (name[len(prefix) :] for name in self.names if name.startswith(prefix))
-        return {name.partition("/")[0] for name in inside if "/" in name}
-
-    def numbers(self, folder: str) -> set[int]:
-        """Return the numbers that files right inside a folder are called by."""
-        return {int(name) for name in self.inside(folder) if name.isdecimal()}
-
-    def differs(self, name: str, content: bytes) -> bool:
-        """Tell whether a file has other bytes than the checksums beside it were made of."""
-        parent, slash, short = name.rpartition("/")
-        beside = f"{parent}{slash}.{short}.crc"
-        if beside not in self.sizes:
-            return False
-        kept = self.read(beside)
-        size = int.from_bytes(kept[4:8], "big")
-        if kept[:4] != b"crc\0" or not size:
-            return True
-        sums = [zlib.crc32(content[at : at + size]) for at in range(0, len(content), size)]
-        return b"".join(each.to_bytes(4, "big") for each in sums) != kept[8:]
-
-
-def _findings(folder: Folder) -> Iterator[Finding]:
+def _findings(folder: CheckpointFolder) -> Iterator[Finding]:
     """Find what is wrong, the logs first, for the rest is only known by them."""
     offsets, commits = folder.numbers("offsets"), folder.numbers("commits")
     if not offsets:
@@ -163,7 +92,7 @@ def _findings(folder: Folder) -> Iterator[Finding]:
     yield from _state(folder, last, last + 1 if ended >= last else last)
 
 
-def _json(folder: Folder, name: str, content: bytes, keys: tuple[str, ...]) -> Iterator[Finding]:
+def _json(folder: CheckpointFolder, name: str, content: bytes, keys: tuple[str, ...]) -> Iterator[Finding]:
     """Look at a file that is one object."""
     try:
         found = json.loads(content)
@@ -184,7 +113,7 @@ def _lines(content: bytes) -> list[Any]:
     return [None if line == "-" else json.loads(line) for line in lines]
 
 
-def _log(folder: Folder, name: str, first: str, logs: dict[str, list[Any]]) -> Iterator[Finding]:
+def _log(folder: CheckpointFolder, name: str, first: str, logs: dict[str, list[Any]]) -> Iterator[Finding]:
     """Look at a file of offsets or commits, and add what it says to the logs."""
     content = folder.read(name)
     try:
@@ -211,7 +140,7 @@ def _watermarks(logs: dict[str, list[Any]], last: int) -> Iterator[Finding]:
 # ---- sources
 
 
-def _sources(folder: Folder, file: str, offsets: list[Any]) -> Iterator[Finding]:
+def _sources(folder: CheckpointFolder, file: str, offsets: list[Any]) -> Iterator[Finding]:
     """Look at the logs of sources that list files, up to the entry that the offsets name."""
     for source, offset in enumerate(offsets):
         if not (isinstance(offset, dict) and isinstance(offset.get("logOffset"), int)):
@@ -238,7 +167,7 @@ def _sources(folder: Folder, file: str, offsets: list[Any]) -> Iterator[Finding]
 # ---- state
 
 
-def _state(folder: Folder, last: int, version: int) -> Iterator[Finding]:
+def _state(folder: CheckpointFolder, last: int, version: int) -> Iterator[Finding]:
     """Look at the state of all operators and partitions: there at a version, and at none beyond the last batch."""
     operators = sorted(name for name in folder.folders("state") if name.isdecimal())
     if version and not operators:
@@ -246,7 +175,7 @@ def _state(folder: Folder, last: int, version: int) -> Iterator[Finding]:
     for operator in operators:
         base = f"state/{operator}"
         stores = [("default", 0)]
-        name = _described(folder, base)
+        name = _metadata_file(folder, base)
         if name in folder.names:
             content = folder.read(name)
             try:
@@ -272,14 +201,14 @@ def _state(folder: Folder, last: int, version: int) -> Iterator[Finding]:
                 yield from _partition(folder, inner, last, version)
 
 
-def _described(folder: Folder, base: str) -> str:
+def _metadata_file(folder: CheckpointFolder, base: str) -> str:
     """Return the file that describes an operator: every start writes one, and the last of them counts."""
     if f"{base}/_metadata/metadata" in folder.names:
         return f"{base}/_metadata/metadata"
     return f"{base}/_metadata/v2/{max(folder.numbers(f'{base}/_metadata/v2'), default=0)}"
 
 
-def _schemas(folder: Folder, base: str, paths: list[str]) -> Iterator[Finding]:
+def _schemas(folder: CheckpointFolder, base: str, paths: list[str]) -> Iterator[Finding]:
     """Look at the schemas of an operator's state, wherever the checkpoint was when they were written."""
     for path in paths:
         if "_stateSchema/" not in path:
@@ -291,7 +220,7 @@ def _schemas(folder: Folder, base: str, paths: list[str]) -> Iterator[Finding]:
             yield file, OTHER
 
 
-def _partition(folder: Folder, base: str, last: int, version: int) -> Iterator[Finding]:
+def _partition(folder: CheckpointFolder, base: str, last: int, version: int) -> Iterator[Finding]:
     """Look at the snapshot and the changes that make a version of a partition's state."""
     # With unique ids, Spark's format 2, the names are 7_id.zip and 7_id.changelog.
     found: dict[str, dict[int, list[str]]] = {"zip": {}, "changelog": {}}
@@ -322,7 +251,7 @@ def _partition(folder: Folder, base: str, last: int, version: int) -> Iterator[F
         yield from _snapshot(folder, base, name)
 
 
-def _snapshot(folder: Folder, base: str, name: str) -> Iterator[Finding]:
+def _snapshot(folder: CheckpointFolder, base: str, name: str) -> Iterator[Finding]:
     """Look at a snapshot, and at the sizes of the tables that it names."""
     try:
         with zipfile.ZipFile(io.BytesIO(folder.read(name))) as kept:
@@ -338,8 +267,3 @@ def _snapshot(folder: Folder, base: str, name: str) -> Iterator[Finding]:
         file = f"{base}/SSTs/{table}"
         if folder.sizes.get(file) != size:
             yield file, f"is missing, or is not the {size} bytes that {name} says"
-
-
-def _unreadable(path: str, error: Exception) -> DataError:
-    message = f"the checkpoint {path} cannot be read"
-    return DataError(Diagnostic("unreadable-file", message, notes=(str(error),), help="look at the note"))
