@@ -47,7 +47,7 @@ def through_tasks(query: sk.Query, table: pa.Table) -> Rows:
     buckets = 3 if low.plan.shuffle_keys else 1
     for combine in (why_not_combined(low.plan, flat.schema, low.options) is None, False):
         pack = packing.Pack(job, combine, buckets)
-        packed = [pack.packed(flat.slice(i, 4)) for i in range(0, flat.num_rows, 4)]
+        packed = [pack.pack(flat.slice(i, 4)) for i in range(0, flat.num_rows, 4)]
         found = pa.Table.from_batches(packed, packing.PACKS)
         parts = []
         for bucket in range(buckets):

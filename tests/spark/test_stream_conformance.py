@@ -573,7 +573,7 @@ def test_a_partition_has_one_bucket() -> None:
     handle, processor = Handle(), Processor(stream)
     processor.open(handle, handle.getValueState("head", ""), handle.getMapState("segments", "", ""))
     one, other = spread_ids(2)
-    assert list(processor.taken(one, iter([]))) == []
-    [frame] = processor.passed(other, 1)
+    assert list(processor.keep_rows(one, iter([]))) == []
+    [frame] = processor.move_watermark(other, 1)
     [error] = pa.ipc.open_stream(frame["kept"][0]).read_all()[tasks.ERROR].to_pylist()
     assert "error[damaged-state]" in error and f"bucket {other}" in error

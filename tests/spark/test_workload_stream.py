@@ -113,7 +113,7 @@ class Workers:
             lambda one: result_schema(one.plan, rows.empty_table(), one.options, one.place),
         )
         flat = self.flat(rows.empty_table()).schema
-        self.stream = streaming.stream_of(self.requests, self.lows, flat, self.schema)
+        self.stream = streaming.make_stream_job(self.requests, self.lows, flat, self.schema)
         self.partitions = [Partition() for _ in range(count)]
         self.watermark = 0
         self.late = 0

@@ -49,7 +49,7 @@ class FileJob:
                 (request.part, low) for request, low in zip(family.requests, plan.lows, strict=True)
             )
             packers.append(Packer(pack, parts))
-        pieces = _share_out(self.selection.pieces, 4 * count)
+        pieces = _divide_pieces(self.selection.pieces, 4 * count)
         options = self.families[0].requests[0].options
         task = ReadAndPack(tuple(packers), options, self.selection.schema, pieces)
         number = max(1, len(pieces))
@@ -120,8 +120,8 @@ def check_columns(request: Request, files: Files) -> pa.Schema:
         raise
 
 
-def _share_out(pieces: tuple[Piece, ...], most: int) -> tuple[tuple[Piece, ...], ...]:
-    """Share pieces out to at most so many tasks, neighbours together, about equally many bytes to each."""
+def _divide_pieces(pieces: tuple[Piece, ...], most: int) -> tuple[tuple[Piece, ...], ...]:
+    """Divide pieces among at most `most` tasks, neighbours together, with about as many bytes for each."""
     if len(pieces) <= most:
         return tuple((piece,) for piece in pieces)
     ends = np.cumsum([piece.bytes + 1 for piece in pieces])

@@ -83,52 +83,51 @@ def plan_stream(requests: Sequence[Request], frame: DataFrame) -> tuple[StreamJo
     schema = schema_of(requests, check)
     _check_session(requests[0], frame.sparkSession)
     lows, rows = batch.lower_frame(requests, frame)
-    return stream_of(requests, lows, batch.task_schema(rows), schema), rows, schema
+    return make_stream_job(requests, lows, batch.task_schema(rows), schema), rows, schema
 
 
-def stream_of(
+def make_stream_job(
     requests: Sequence[Request], lows: Sequence[Lowered], rows: pa.Schema, schema: pa.Schema
 ) -> StreamJob:
-    """Return plans over rows of a schema as workers see them, for results of another."""
+    """Return what workers need to know of parts over a stream, with the columns of its rows and of the results."""
     mode = requests[0].output_mode or "append"
-    together = [_together(low, mode == "update") for low in lows]
-    parts = not all(set(keys) <= set(low.plan.bound.group) for low, keys in zip(lows, together, strict=True))
-    job = make_job(requests, lows, task_columns(lows, schema, parts), parts)
-    found = []
-    for request, low, run, keys in zip(requests, lows, job.runs, together, strict=True):
-        own = pa.schema([rows.field(name) for name in _own(request, low)])
+    spread = [_spread_keys(low, mode == "update") for low in lows]
+    whole = all(set(keys) <= set(low.plan.bound.group) for low, keys in zip(lows, spread, strict=True))
+    job = make_job(requests, lows, task_columns(lows, schema, not whole), not whole)
+    runs = []
+    for request, low, run, keys in zip(requests, lows, job.runs, spread, strict=True):
+        columns = pa.schema([rows.field(name) for name in _columns_of(request, low)])
         identity = make_identity(
             request.options,
-            **_identity(requests, request),
-            **{"columns": ", ".join(f"{field.name}: {field.type}" for field in own), "output mode": mode},
+            **_name_queries(requests, request),
+            **{"columns": ", ".join(f"{field.name}: {field.type}" for field in columns), "output mode": mode},
         )
         names = tuple(low.plan.bound.keys[k].path[0] for k in keys)
-        found.append(StreamRun(run, own, names, identity))
-    return StreamJob(job, tuple(found), mode == "update")
+        runs.append(StreamRun(run, columns, names, identity))
+    return StreamJob(job, tuple(runs), mode == "update")
 
 
-def _together(low: Lowered, update: bool) -> tuple[int, ...]:
-    """Return the keys by which rows are spread."""
+def _spread_keys(low: Lowered, update: bool) -> tuple[int, ...]:
+    """Return the numbers of the keys by which rows are spread."""
     # In update mode a window's value is sent by one bucket, so all of its group is there.
     return tuple(k for k in low.plan.shuffle_keys if not update or k in low.plan.bound.group)
 
 
-def _own(request: Request, low: Lowered) -> list[str]:
-    """Return the columns that a plan reads, of those of all plans."""
-    names = {
-        (term_to_text(term), term): name for name, term in low.columns
-    }  # 1 and 1.0 are equal, not the same
+def _columns_of(request: Request, low: Lowered) -> list[str]:
+    """Return the names of the columns that a request reads, of those of all requests."""
+    # by text as well, for 1 and 1.0 are equal, but not the same
+    names = {(term_to_text(term), term): name for name, term in low.columns}
 
     def ready(term: Term) -> bool:
         return (term_to_text(term), term) in names
 
     whole = Part.single("", request.plan, request.place)
-    own = lower(whole, request.options, Lowering(ready, bool(low.options.masks), {}))
-    return [*(names[term_to_text(term), term] for _, term in own.columns), *low.options.masks]
+    found = lower(whole, request.options, Lowering(ready, bool(low.options.masks), {}))
+    return [*(names[term_to_text(term), term] for _, term in found.columns), *low.options.masks]
 
 
-def _identity(requests: Sequence[Request], request: Request) -> dict[str, Any]:
-    """Return the queries that a state is of: its own, or the names and checksums of a workload's."""
+def _name_queries(requests: Sequence[Request], request: Request) -> dict[str, Any]:
+    """Return the entries of an identity that say which queries a state is of: a text, or names and checksums."""
     if not request.named:
         return {"query": _text(request)}
     queries = [query for each in requests for query in each.queries]

@@ -38,9 +38,9 @@ Group = tuple[Footer, int]
 Span = tuple[int, int] | tuple[float, float] | None
 
 BYTES = 128 << 20
-"""Row groups are joined to pieces of at most so many bytes of needed columns, uncompressed."""
+"""The most bytes of needed columns, uncompressed, in a piece of several row groups."""
 ROWS = 4_000_000
-"""Row groups are joined to pieces of at most so many rows."""
+"""The most rows in a piece of several row groups."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -190,7 +190,7 @@ def _ends(files: Files, schema: pa.Schema, groups: Sequence[Group], path: Path) 
             value = files.partitions[path[0]].values[dict(footer.file.partitions)[path[0]]]
             found.append((value, value, value is not None, value is None))
         else:
-            found.append(_known(footer.data.row_group(number), _leaf(footer, path), type))
+            found.append(_read_statistics(footer.data.row_group(number), _leaf(footer, path), type))
     low, high, full, empty = zip(*found, strict=True) if found else ((), (), (), ())
     try:
         return Ends(pa.array(low, type), pa.array(high, type), np.array(full, bool), np.array(empty, bool))
@@ -213,7 +213,7 @@ def _leaf(footer: Footer, path: Path) -> Column | None:
     return found
 
 
-def _known(group: Any, leaf: Column | None, type: pa.DataType) -> tuple[Any, Any, bool, bool]:
+def _read_statistics(group: Any, leaf: Column | None, type: pa.DataType) -> tuple[Any, Any, bool, bool]:
     """Return the bounds of a leaf as values of a type, whether it has no NULL, and whether nothing else."""
     if leaf is None or pa.types.is_null(leaf.type):
         return None, None, False, True

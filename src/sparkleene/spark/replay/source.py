@@ -32,7 +32,7 @@ Offset = dict[str, Any]
 ROWS = 100_000
 """Rows of a micro-batch where nothing else says how many."""
 TASK = 250_000
-"""A task plays at most so many rows, if the number of tasks is not chosen."""
+"""The most rows of a task, if the number of tasks is not chosen."""
 
 
 class Replay(DataSource):

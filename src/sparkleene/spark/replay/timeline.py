@@ -34,7 +34,7 @@ from sparkleene.spark.replay.options import FOREVER, ReplayOptions
 BATCH = 1 << 16
 """Rows of the Arrow batches that Spark gets."""
 HELD = 512 << 20
-"""Parquet data out of order is sorted in memory if it has at most so many bytes."""
+"""The most bytes of Parquet data out of order that are sorted in memory."""
 LATE = 4
 """Late rows come three to four bounds after their time; all others that are up to two bounds newer come before."""
 

@@ -1,6 +1,6 @@
 """Bound terms as Spark columns, so that the JVM labels rows and drops others before Python sees them.
 
-A column means exactly what `engine.expressions` means, whatever the session's settings; where that cannot be
+A column means exactly what `columns.expressions` means, whatever the session's settings; where that cannot be
 shown there is none, and the engine has to be asked. Names and constants never become SQL text.
 """
 

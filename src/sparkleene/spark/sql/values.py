@@ -101,7 +101,7 @@ def constant_of(term: Term) -> Value:
 
 
 def literal(number: int, type: T.DataType) -> Column:
-    """Return the value of a type that is so many of its units: whole numbers, last digits, days, microseconds."""
+    """Return a number of units as a value of a type: whole numbers, last digits, days, microseconds."""
     if isinstance(type, T.DecimalType):
         return F.lit(f"{number}E-{type.scale}").cast(type)
     if isinstance(type, T.DateType):
