@@ -406,6 +406,28 @@ def test_odd_names(spark: SparkSession) -> None:
     matches(made.run(spark.createDataFrame(rows)), made, rows)
 
 
+@pytest.mark.spark
+def test_explain_names_the_jobs(events: DataFrame, folder: Path) -> None:
+    texts = {
+        "first": "RETURN COUNT(*) PATTERN SEQ(A, B) WHERE [site] AND A.x < NEXT(B).x",
+        "second": "RETURN COUNT(*) PATTERN SEQ(A+, B) WHERE [site] AND A.x < NEXT(B).x",
+        "third": "RETURN COUNT(*) PATTERN SEQ(A, B) WHERE A.x < NEXT(B).x",
+    }
+
+    def jobs(data: Any, sharing: Any) -> list[tuple[str, str]]:
+        told = workload(texts, sharing).explain(data, engine="spark").partition("\nSpark\n")[2]
+        lines = [line.split(maxsplit=1) for line in told.splitlines()]
+        assert {word for word, _ in lines} == {"job", "queries", "spread"}
+        return [(word, text.partition(":")[0]) for word, text in lines if word != "queries"]
+
+    job, spread, alone = ("job", "shuffle"), ("spread", "once, by site"), ("spread", "not at all")
+    assert jobs(events, "auto") == [job, spread, job, alone]
+    assert jobs(events, "never") == [job, spread, job, spread, job, alone]
+    job = ("job", "tasks read the files themselves")
+    assert jobs(folder, "auto") == [job, spread, alone]  # files are read once, and packed for each
+    assert jobs(folder, "never") == [job, spread, job, spread, job, alone]
+
+
 # ---- mistakes
 
 
