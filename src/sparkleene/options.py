@@ -11,7 +11,7 @@ from datetime import timedelta
 from fractions import Fraction
 from typing import Any, Literal, TypedDict, TypeVar, Unpack, cast, get_args
 
-from sparkleene.columns.options import Options
+from sparkleene.columns.reading import Options
 from sparkleene.errors import Place
 from sparkleene.olap.hierarchy import Hierarchy, read_hierarchy
 

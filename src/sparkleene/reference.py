@@ -382,7 +382,10 @@ def _aggregate(output: Output, matches: list[Match]) -> object:
     if output.function in ("min", "max"):
         return min(values) if output.function == "min" else max(values)
     total = sum(Fraction(value) if isinstance(value, float) else value for value in values)
-    return total if output.function == "sum" else Fraction(total) / len(values)
+    if output.function == "sum":
+        return total
+    assert output.function == "avg", output.function
+    return Fraction(total) / len(values)
 
 
 def _logarithm(count: int, base: int | None) -> object:

@@ -8,7 +8,7 @@ import pytest
 
 import sparkleene as sk
 from sparkleene.engine import execute
-from sparkleene.kernels import monotone
+from sparkleene.kernels import wait_stack
 
 PATTERNS = {
     "A+": "A+",
@@ -33,15 +33,15 @@ def test_stack_equals_scan(pattern: str, op: str, seed: int, monkeypatch: pytest
         f" WHERE A.x {op} NEXT(A).x WITHIN 700 SLIDE 500"
     )
     used = []
-    prepare = monotone.prepare
+    prepare = wait_stack.prepare
 
-    def spy(*arguments: object) -> monotone.Monotone | None:
+    def spy(*arguments: object) -> wait_stack.WaitStack | None:
         used.append(prepare(*arguments))  # type: ignore[arg-type]
         return used[-1]
 
-    monkeypatch.setattr(execute.monotone, "prepare", spy)
+    monkeypatch.setattr(execute.wait_stack, "prepare", spy)
     fast = query.run(table)
     assert used and used[0] is not None, "this is a case for the stack"
-    monkeypatch.setattr(execute.monotone, "prepare", lambda *arguments: None)
+    monkeypatch.setattr(execute.wait_stack, "prepare", lambda *arguments: None)
     assert fast.equals(query.run(table))
     assert fast.num_rows

@@ -26,17 +26,17 @@ from sparkleene.kernels.program import (
     NE,
     NEXT,
     Events,
-    Field,
+    NumberSystem,
     Predicates,
     Program,
 )
-from sparkleene.kernels.table import Table
+from sparkleene.kernels.vectors import Table
 from sparkleene.kernels.wide import WIDE, log2, to_double
 
 FIELDS = {
-    "float64": Field(np.ones(1), np.ones(1, np.uint64)),
-    "complex128": Field(np.ones(1, WIDE), np.ones(1, np.uint64)),
-    "uint64": Field(np.ones(2, np.uint64), np.array([2147483647, 2147483629], np.uint64)),
+    "float64": NumberSystem(np.ones(1), np.ones(1, np.uint64)),
+    "complex128": NumberSystem(np.ones(1, WIDE), np.ones(1, np.uint64)),
+    "uint64": NumberSystem(np.ones(2, np.uint64), np.array([2147483647, 2147483629], np.uint64)),
 }
 KINDS = [
     [LT], [LE], [GT], [GE], [EQ], [NE], [EQ, EQ], [EQ, NE], [NE, EQ], [EQ, LT], [GE, EQ], [EQ, EQ, GT],

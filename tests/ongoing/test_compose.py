@@ -23,7 +23,7 @@ from tests.conformance.test_random import table as table_of
 from tests.runs import run_of
 
 import sparkleene as sk
-from sparkleene.columns.options import Options
+from sparkleene.columns.reading import Options
 from sparkleene.engine import cost
 from sparkleene.engine.results import write_results
 from sparkleene.engine.run import Run

@@ -41,7 +41,7 @@ def kernels_of(query: sk.Query, rows: pa.Table) -> Counter[str]:
         return run
 
     stores = {name: spy(name, kernel) for name, kernel in execute.STORES.items()}
-    others = {"_run_side_by_side": "trees", "_run_monotone": "heap"}
+    others = {"_run_side_by_side": "trees", "_run_wait_stack": "heap"}
     ways = {way: spy(name, getattr(execute._Execution, way)) for way, name in others.items()}
     with patch.dict(execute.STORES, stores), patch.multiple(execute._Execution, **ways):
         query.run(rows)

@@ -21,7 +21,7 @@ from tests.spark.test_streaming import SIMPLE
 from tests.spark.test_workload_stream import TEXTS, Partition, Workers, rows_of
 
 import sparkleene as sk
-from sparkleene.columns.options import Options
+from sparkleene.columns.reading import Options
 from sparkleene.errors import DataError
 from sparkleene.evaluation import PreparedWorkload
 from sparkleene.ongoing.identity import compare_identities, make_identity, option_values

@@ -18,8 +18,8 @@ from pyspark.sql.streaming.datasource import ReadAllAvailable
 
 from sparkleene.errors import SparkleeneError
 from sparkleene.spark.replay import timeline
+from sparkleene.spark.replay.data_source import Replay
 from sparkleene.spark.replay.options import parse_options
-from sparkleene.spark.replay.source import Replay
 
 pytestmark = pytest.mark.spark
 

@@ -14,8 +14,8 @@ import sparkleene as sk
 from sparkleene.errors import SparkleeneError
 from sparkleene.generators import NAMES
 from sparkleene.spark.replay import options
+from sparkleene.spark.replay.data_source import Replay
 from sparkleene.spark.replay.options import parse_options
-from sparkleene.spark.replay.source import Replay
 
 pytestmark = pytest.mark.spark
 

@@ -20,7 +20,7 @@ from pyspark.errors import PySparkException, StreamingQueryException
 from pyspark.sql import functions as F
 
 import sparkleene as sk
-from sparkleene.spark.replay.source import Replay
+from sparkleene.spark.replay.data_source import Replay
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession

@@ -8,7 +8,7 @@ import pyarrow as pa
 import pytest
 
 import sparkleene as sk
-from sparkleene.plan.kin import Copy, Template
+from sparkleene.plan.copies import Copy, Template
 from sparkleene.plan.part import Part
 from sparkleene.plan.plan import Plan
 from sparkleene.workload import Sharing, Workload, workload
@@ -32,7 +32,7 @@ def part(made: Workload) -> Part:
 
 def template(plan: Plan, *types: str) -> tuple[Template, list[Copy]]:
     """Return the one template of some types, with its copies."""
-    ((found, copies),) = plan.kin.copies(labels(plan, *types)).items()
+    ((found, copies),) = plan.copy_finder.copies(labels(plan, *types)).items()
     return found, list(copies)
 
 

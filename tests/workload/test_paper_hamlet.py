@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from tests.workload.benefit import Burst, Cost, Snapshots, choose, plan_cost
 
 import sparkleene as sk
-from sparkleene.columns.options import Options
+from sparkleene.columns.reading import Options
 from sparkleene.engine import bursts as engine_bursts
 from sparkleene.engine.arrays import Arrays
 from sparkleene.engine.run import Run

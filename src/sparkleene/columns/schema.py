@@ -10,7 +10,7 @@ import pyarrow as pa
 from sparkleene.columns.expressions import evaluate, evaluate_number, rank_sides
 from sparkleene.columns.keys import codes
 from sparkleene.columns.labels import label_masks
-from sparkleene.columns.options import Options
+from sparkleene.columns.reading import Options
 from sparkleene.columns.times import time_column, window_offset, window_units
 from sparkleene.columns.values import exact_values, low_values, sum_values
 from sparkleene.errors import Place

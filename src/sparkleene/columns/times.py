@@ -22,7 +22,7 @@ from sparkleene.columns.fields import (
     sample,
     simplify,
 )
-from sparkleene.columns.options import Options
+from sparkleene.columns.reading import Options
 from sparkleene.errors import NOWHERE, DataError, Place, suggest
 from sparkleene.language.bound import Window
 

@@ -1,0 +1,1 @@
+"""Pictures as SVG and Graphviz text: automata, and lattices of cubes."""

@@ -11,7 +11,7 @@ import numpy as np
 import pyarrow as pa
 
 from sparkleene.columns import values
-from sparkleene.columns.options import Options
+from sparkleene.columns.reading import Options
 from sparkleene.engine.automaton import Automaton, automaton, forks, momentary_automaton
 from sparkleene.engine.bursts import Bursts, find_bursts
 from sparkleene.engine.comparisons import Comparisons, observe_pairs
@@ -44,6 +44,7 @@ class Runnable(NamedTuple):
 
     program: Program
     kernel: Kernel
+    side_by_side: bool  # whether windows that overlap share one pass
 
 
 @dataclass(frozen=True)
@@ -102,7 +103,7 @@ def build_arrays(
     right = left if f is g else read_only(g)
     events = Events(rows.tick, read_only(symbol), read_only(sums.columns), read_only(lows), left, right)
     arrays = Arrays(
-        Runnable(program, kernel),
+        Runnable(program, kernel, built.physical.side_by_side),
         _momentary(plan, symbols, tied),
         predicates,
         _reverse(events) if backward else events,
@@ -110,7 +111,7 @@ def build_arrays(
         tied,
         tied or forks(program),
         backward,
-        find_bursts(plan.kin, program, symbol, options.choice)
+        find_bursts(plan.copy_finder, program, symbol, options.choice)
         if share_bursts and built.physical.bursts
         else None,
     )
@@ -124,7 +125,8 @@ def _momentary(plan: Plan, symbols: Array, tied: bool) -> Runnable | None:
         return None
     built: Automaton = momentary_automaton(plan)
     none = np.zeros(0, np.uint64)
-    return Runnable(built.program(symbols, none, none, tied), built.physical.kernel(tied))
+    program, chosen = built.program(symbols, none, none, tied), built.physical
+    return Runnable(program, chosen.kernel(tied), chosen.side_by_side)
 
 
 def _reverse(events: Events) -> Events:

@@ -17,7 +17,7 @@ import numpy as np
 
 from sparkleene.kernels.bursts import BURST, CLOSED, COUNTERS, PRODUCT, STEP, BurstArrays
 from sparkleene.kernels.program import Program
-from sparkleene.plan.kin import Copies, Copy, Kin, Template
+from sparkleene.plan.copies import Copies, Copy, CopyFinder, Template
 
 Array = np.ndarray[Any, Any]
 Labels = frozenset[int]
@@ -63,15 +63,15 @@ class Bursts:
             self.counter += counter
 
 
-def find_bursts(kin: Kin, program: Program, symbol: Array, choice: bytes | None) -> Bursts | None:
+def find_bursts(finder: CopyFinder, program: Program, symbol: Array, choice: bytes | None) -> Bursts | None:
     """Find the sets of labels of a program for a stream of symbols; None where there are none."""
     atoms = _atoms(program.labels)
     if not atoms:
         return None
-    sets = tuple(_joined(kin, program, symbol, atoms))
-    graphlets = _arrays(kin, sets, program)
+    sets = tuple(_joined(finder, program, symbol, atoms))
+    graphlets = _arrays(finder, sets, program)
     forced = np.frombuffer(choice or b"", np.uint8).copy()
-    copies = tuple(kin.copies(labels) for labels in sets)
+    copies = tuple(finder.copies(labels) for labels in sets)
     return Bursts(sets, graphlets, copies, np.zeros((len(sets), COUNTERS), np.int64), forced)
 
 
@@ -87,7 +87,7 @@ def _atoms(masks: Array) -> list[Labels]:
     return [frozenset(i for i in range(64) if mask >> i & 1) for mask in found]
 
 
-def _joined(kin: Kin, program: Program, symbol: Array, atoms: list[Labels]) -> list[Labels]:
+def _joined(finder: CopyFinder, program: Program, symbol: Array, atoms: list[Labels]) -> list[Labels]:
     """Join sets of labels as long as that saves more, by what a sample of the stream shows."""
     sample = _sample(symbol)
     of = np.full(program.labels.size, -1, np.int64)
@@ -102,7 +102,7 @@ def _joined(kin: Kin, program: Program, symbol: Array, atoms: list[Labels]) -> l
     near = [
         (int(follows[a, b] + follows[b, a]), a, b)
         for a, b in zip(*np.nonzero(np.triu(often, 1)), strict=True)
-        if _adjacent(kin, atoms[a], atoms[b])
+        if _adjacent(finder, atoms[a], atoms[b])
     ]
     if not near:
         return atoms
@@ -117,7 +117,7 @@ def _joined(kin: Kin, program: Program, symbol: Array, atoms: list[Labels]) -> l
     def saved(chosen: frozenset[int]) -> float:
         inside = np.isin(sequence, list(chosen))
         edges = np.flatnonzero(np.diff(inside, prepend=False, append=False))
-        return _saved(kin.copies(labels_of(chosen)), by_label, np.diff(edges)[::2])
+        return _saved(finder.copies(labels_of(chosen)), by_label, np.diff(edges)[::2])
 
     for _, a, b in sorted(near, reverse=True)[:MOST_TRIALS]:
         both = sets[a] | sets[b]
@@ -139,10 +139,10 @@ def _mask(labels: Labels) -> np.uint64:
     return np.uint64(sum(1 << label for label in labels))
 
 
-def _adjacent(kin: Kin, one: Labels, other: Labels) -> bool:
+def _adjacent(finder: CopyFinder, one: Labels, other: Labels) -> bool:
     """Tell whether some trend has an event of one set right before one of the other."""
-    after = {d for _, label, d in kin.transitions if label in one}
-    return any(s in after for s, label, _ in kin.transitions if label in other)
+    after = {d for _, label, d in finder.transitions if label in one}
+    return any(s in after for s, label, _ in finder.transitions if label in other)
 
 
 def _saved(copies: Copies, rows: Array, bursts: Array) -> float:
@@ -199,7 +199,7 @@ def _groups(copies: Sequence[Copy]) -> list[list[Copy]]:
     return list(found.values())
 
 
-def _arrays(kin: Kin, sets: Sequence[Labels], program: Program) -> BurstArrays:
+def _arrays(finder: CopyFinder, sets: Sequence[Labels], program: Program) -> BurstArrays:
     """Write the templates and copies of all sets as arrays."""
     masks = program.labels
     set_of = np.full(masks.size, -1, np.int64)
@@ -211,7 +211,7 @@ def _arrays(kin: Kin, sets: Sequence[Labels], program: Program) -> BurstArrays:
         here = np.flatnonzero(masks & _mask(labels))
         set_of[here] = k
         symbols.append(here)
-        for template, copies in kin.copies(labels).items():
+        for template, copies in finder.copies(labels).items():
             groups += [(len(templates), some) for some in _groups(copies)]
             templates.append(template)
         group_off.append(len(groups))

@@ -13,7 +13,7 @@ from sparkleene.columns import expressions
 from sparkleene.engine.substreams import SubStreams, read_only
 from sparkleene.errors import Place
 from sparkleene.kernels import conditions
-from sparkleene.kernels.neighbours import observe
+from sparkleene.kernels.contiguous_labels import observe
 from sparkleene.kernels.program import Predicates
 from sparkleene.language.bound import Call, Literal_, Term
 from sparkleene.plan.plan import Plan

@@ -34,6 +34,7 @@ def exact_column(
     sums = [total(row, made_of[0]) if count else None for row, count in zip(rows, counts, strict=True)]
     if output.function == "sum":
         return pa.array([None if value is None else write_decimal(value) for value in sums], pa.string())
+    assert output.function == "avg", output.function
     means = [None if value is None else float(value / n) for value, n in zip(sums, counts, strict=True)]
     return pa.array(means, pa.float64())
 

@@ -1,4 +1,4 @@
-"""Exact integers of any length: residues modulo as many primes as the double pass says are needed."""
+"""Exact integers of any length: residues modulo primes; a first run in doubles tells how many primes are needed."""
 
 from __future__ import annotations
 

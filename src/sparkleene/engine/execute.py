@@ -13,10 +13,10 @@ from sparkleene.engine.arrays import Arrays, Runnable
 from sparkleene.engine.substreams import read_only
 from sparkleene.engine.windows import Units, Windows
 from sparkleene.kernels import bursts as burst_kernel
-from sparkleene.kernels import divide, fenwick, heap, linear, monotone, scan, words
+from sparkleene.kernels import divide, fenwick, heap, linear, scan, wait_stack, words
 from sparkleene.kernels.matrices import chain, slide
-from sparkleene.kernels.program import Events, Field, Program
-from sparkleene.kernels.table import Table
+from sparkleene.kernels.program import Events, NumberSystem, Program
+from sparkleene.kernels.vectors import Table
 from sparkleene.kernels.wide import WIDE, to_wide
 from sparkleene.threads import Pool, shares
 
@@ -67,11 +67,11 @@ def run_exact(arrays: Arrays, lo: Array, hi: Array, primes: Sequence[int], threa
         lo, hi = rows - hi, rows - lo
     width = 1 + program.sum_labels.size
     out = np.zeros((lo.size, program.classes, width * len(primes)), np.uint64)
-    field = Field(np.ones(len(primes), np.uint64), np.array(primes, np.uint64))
+    field = NumberSystem(np.ones(len(primes), np.uint64), np.array(primes, np.uint64))
     low = np.zeros((lo.size, program.classes, 0))
     program = program._replace(low_labels=np.zeros(0, np.uint64))
     events = arrays.events._replace(lows=read_only(np.zeros((0, len(arrays.events.tick)))))
-    execution = _Execution(arrays, Runnable(program, arrays.main.kernel), threads)
+    execution = _Execution(arrays, Runnable(program, arrays.main.kernel, False), threads)
 
     def task(part: slice) -> None:
         execution.run_each(events, field, lo[part], hi[part], Table(out[part], low[part]))
@@ -119,13 +119,13 @@ class _Execution:
             self._run_linear(lo, hi, units, results)
             return results
         if self.runnable.kernel == "heap" and not self.arrays.forks:
-            waits = monotone.prepare(
+            waits = wait_stack.prepare(
                 self.program, self.arrays.predicates, self.arrays.events, self.arrays.tied
             )
             if waits is not None:
-                self._run_monotone(waits, lo, hi, results)
+                self._run_wait_stack(waits, lo, hi, results)
                 return results
-        if self.runnable.kernel == "trees" and units is not None and not self.program.low_labels.size:
+        if self.runnable.side_by_side and units is not None:
             self._run_side_by_side(lo, hi, results)
         else:
             self._run_by_size(lo, hi, results)
@@ -145,7 +145,7 @@ class _Execution:
         else:
             self._run_by_size(lo, hi, results)
 
-    def run_each(self, events: Events, field: Field, lo: Array, hi: Array, out: Table) -> None:
+    def run_each(self, events: Events, field: NumberSystem, lo: Array, hi: Array, out: Table) -> None:
         """Run every window by itself, in one number system."""
         program, bursts = self.program, self.arrays.bursts
         if self.runnable.kernel != "linear":
@@ -166,7 +166,7 @@ class _Execution:
             index = np.flatnonzero(chosen)
             if not index.size:
                 continue
-            field = Field(np.ones(1, dtype), np.zeros(1, np.uint64))
+            field = NumberSystem(np.ones(1, dtype), np.zeros(1, np.uint64))
             some_lo, some_hi = lo[index], hi[index]
             out = np.zeros((index.size, *results.values.shape[1:]), dtype)
             out_low = np.full((index.size, *results.lows.shape[1:]), np.inf)
@@ -195,7 +195,7 @@ class _Execution:
             for columns in np.unique(count[plain == short]).tolist():
                 index = np.flatnonzero((plain == short) & (count == columns))
                 windows = (first[index][:, None] + np.arange(columns)).ravel()
-                field = Field(np.ones(columns, dtype), np.zeros(columns, np.uint64))
+                field = NumberSystem(np.ones(columns, dtype), np.zeros(columns, np.uint64))
                 out = np.zeros((windows.size, *values.shape[1:]), dtype)
                 some_lo, some_hi = lo[first[index]], stretch_hi[index]
                 begin, end = lo[windows], hi[windows]
@@ -212,13 +212,13 @@ class _Execution:
                 self.pool.map(task, shares(some_hi - some_lo, self.threads))
                 values[windows] = to_wide(out)
 
-    def _run_monotone(self, waits: monotone.Monotone, lo: Array, hi: Array, results: Results) -> None:
+    def _run_wait_stack(self, waits: wait_stack.WaitStack, lo: Array, hi: Array, results: Results) -> None:
         """Run skip-till-next-match with one comparison; without forks nothing outgrows a double."""
         start = (1.0,) + (0.0,) * (self.program.states - 1)
         out = np.zeros((lo.size, self.program.classes))
 
         def task(part: slice) -> None:
-            monotone.run(self.program, waits, start, self.arrays.events, lo[part], hi[part], out[part])
+            wait_stack.run(self.program, waits, start, self.arrays.events, lo[part], hi[part], out[part])
 
         self.pool.map(task, shares(hi - lo, self.threads))
         results.values[:, :, 0] = to_wide(out)
@@ -250,7 +250,7 @@ class _Execution:
                 self._word_matrices(table, cut_lo[part], cut_hi[part], matrices[part])
 
             self.pool.map(run_long, shares(cut_hi - cut_lo, self.threads))
-            field = Field(np.ones(1, WIDE), np.zeros(1, np.uint64))
+            field = NumberSystem(np.ones(1, WIDE), np.zeros(1, np.uint64))
             counts = np.zeros((index.size, program.classes, 1), WIDE)
             made = Table(matrices, np.zeros((*matrices.shape[:2], 0)))
             out_low = np.zeros((index.size, program.classes, 0))
@@ -268,7 +268,7 @@ class _Execution:
             self._word_matrices(table, lo, hi, out)
             return
         states = self.program.states
-        field = Field(np.ones(states, WIDE), np.zeros(states, np.uint64))
+        field = NumberSystem(np.ones(states, WIDE), np.zeros(states, np.uint64))
         linear.write_matrices(self.program, self.arrays.events, field, lo, hi, Table(out, low))
 
     def slide(
@@ -288,7 +288,7 @@ class _Execution:
         ]
         states = program.states
         widest = max(int((last - first).max()) for first, last, _, _ in kinds)
-        field = Field(np.ones(states, WIDE), np.zeros(states, np.uint64))
+        field = NumberSystem(np.ones(states, WIDE), np.zeros(states, np.uint64))
         sums, minima = program.sum_labels.size, program.low_labels.size
         block = max(BLOCK, 8 * widest)
 
@@ -333,7 +333,7 @@ def stretch_matrices(arrays: Arrays, lo: Array, hi: Array, threads: int) -> tupl
         safe = cost.fits_doubles(arrays, program, end - begin)
         for chosen, dtype in ((safe, np.float64), (~safe, WIDE)):
             index = np.flatnonzero(chosen)
-            field = Field(np.ones(states, dtype), np.zeros(states, np.uint64))
+            field = NumberSystem(np.ones(states, dtype), np.zeros(states, np.uint64))
             found = np.zeros((index.size, *out.shape[1:]), dtype)
             found_low = np.full((index.size, *low.shape[1:]), np.inf)
             if index.size:

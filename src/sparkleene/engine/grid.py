@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import pyarrow as pa
 
-from sparkleene.columns.options import Options
+from sparkleene.columns.reading import Options
 from sparkleene.columns.times import Time, window_offset, window_units
 from sparkleene.errors import Place
 from sparkleene.kernels import windows as kernel

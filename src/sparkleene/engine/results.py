@@ -19,7 +19,7 @@ from sparkleene.engine.decimals import digits_of, exact_column, read_decimal, wr
 from sparkleene.engine.execute import Results
 from sparkleene.engine.run import Evaluated
 from sparkleene.kernels import results as kernel
-from sparkleene.kernels.table import Table
+from sparkleene.kernels.vectors import Table
 from sparkleene.kernels.wide import WIDE, is_positive, log2, ratio, to_double
 from sparkleene.plan.aggregates import aggregates
 from sparkleene.plan.plan import Plan
@@ -266,6 +266,7 @@ def _double_column(function: str, log: int | None, out: Array, made_of: tuple[in
     absent = ~is_positive(present)
     if function == "sum":
         return pa.array(to_double(total), mask=absent)
+    assert function == "avg", function
     return pa.array(ratio(total, np.where(absent, 1.0, present)), mask=absent)
 
 

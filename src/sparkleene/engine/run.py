@@ -12,7 +12,7 @@ import numpy as np
 import pyarrow as pa
 
 from sparkleene import interrupts
-from sparkleene.columns.options import Options
+from sparkleene.columns.reading import Options
 from sparkleene.columns.schema import result_schema
 from sparkleene.columns.times import Time, time_column
 from sparkleene.engine import exact, execute

@@ -15,10 +15,10 @@ from sparkleene.columns.compare import dense_ranks
 from sparkleene.columns.expressions import evaluate
 from sparkleene.columns.keys import codes, combine_codes
 from sparkleene.columns.labels import label_masks, read_masks
-from sparkleene.columns.options import Options
+from sparkleene.columns.reading import Options
 from sparkleene.columns.times import Time
 from sparkleene.engine.memo import Memo
-from sparkleene.engine.spread import KeyCodes, spread_rows
+from sparkleene.engine.partial_keys import KeyCodes, spread_rows
 from sparkleene.errors import Place
 from sparkleene.kernels import sort
 from sparkleene.language.bound import Field

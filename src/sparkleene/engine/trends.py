@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from sparkleene.columns.options import Options
+from sparkleene.columns.reading import Options
 from sparkleene.engine.arrays import Arrays
 from sparkleene.engine.execute import run_windows
 from sparkleene.engine.results import count_trends, rank_groups

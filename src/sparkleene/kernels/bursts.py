@@ -1,6 +1,6 @@
 """BurstArrays: rows of one set of labels, one after the other, done once for all copies of a part of the machine.
 
-Which parts are copies of each other is found beforehand (plan/kin.py). A burst either runs row by row over every
+Which parts are copies of each other is found beforehand (plan/copies.py). A burst either runs row by row over every
 state, or its effect on a template is worked out as a matrix and multiplied with each copy's states and inputs, the
 snapshots. The choice is made for each burst, and in it for each class of copies that see the same rows: where
 conditions on a repeated type differ among queries, those that differ on a row of the burst are in other classes.
@@ -15,9 +15,9 @@ import numpy as np
 from sparkleene.kernels.jit import jit
 from sparkleene.kernels.linear import advance
 from sparkleene.kernels.numbers import add, mul, null, times
-from sparkleene.kernels.program import Array, Events, Field, Program
-from sparkleene.kernels.table import Table, collect, start
+from sparkleene.kernels.program import Array, Events, NumberSystem, Program
 from sparkleene.kernels.ticks import has
+from sparkleene.kernels.vectors import Table, collect, start
 
 BURSTS, SHARED, ROWS, SHARED_ROWS, DECISIONS, MATRICES, COLUMNS, SNAPSHOTS = range(8)
 """What is counted for each set of labels."""
@@ -154,7 +154,7 @@ def run_rows(
 
 
 @jit
-def _run_closed(g: BurstArrays, h: int, rows: int, field: Field, state: Array, zeros: Array) -> None:
+def _run_closed(g: BurstArrays, h: int, rows: int, field: NumberSystem, state: Array, zeros: Array) -> None:
     """Take the copies of a group with one state x and one label over so many rows of it, with p before them.
 
     That is 2^k x + (2^k - 1) p if the label is repeated, and x + k p if not.
@@ -192,7 +192,7 @@ def _write_matrix(
     program: Program,
     g: BurstArrays,
     events: Events,
-    field: Field,
+    field: NumberSystem,
     h: int,
     begin: int,
     end: int,
@@ -295,8 +295,8 @@ def _decide(g: BurstArrays, kind: int, rows: int, counts: bool, scratch: Scratch
 
 @jit
 def _share(
-    program: Program, g: BurstArrays, events: Events, field: Field, kind: int, begin: int, end: int, state: Array,
-    scratch: Scratch, counter: Array,
+    program: Program, g: BurstArrays, events: Events, field: NumberSystem, kind: int, begin: int, end: int,
+    state: Array, scratch: Scratch, counter: Array,
 ) -> bool:  # fmt: skip
     """Do a burst if it pays to share it among the copies of some class; tell whether it was done."""
     leader, steps, shared = scratch.leader, scratch.steps, scratch.shared
@@ -334,7 +334,7 @@ def _share(
 
 
 @jit
-def _scratch_for(program: Program, g: BurstArrays, field: Field) -> Scratch:
+def _scratch_for(program: Program, g: BurstArrays, field: NumberSystem) -> Scratch:
     """Return what the bursts of a program are worked out in."""
     columns, kinds, dtype = field.one.size, 1 + program.sum_labels.size, field.one.dtype
     lanes = 1
@@ -367,7 +367,7 @@ def run(
     program: Program,
     g: BurstArrays,
     events: Events,
-    field: Field,
+    field: NumberSystem,
     lo: Array,
     hi: Array,
     out: Table,

@@ -14,9 +14,10 @@ import numpy as np
 from sparkleene.kernels.conditions import compare
 from sparkleene.kernels.jit import jit
 from sparkleene.kernels.numbers import add, nonzero
-from sparkleene.kernels.program import Array, Events, Field, Predicates, Program
+from sparkleene.kernels.program import Array, Events, NumberSystem, Predicates, Program
 from sparkleene.kernels.ranks import Parts, Room, parts_of, roles_of, room_for, sort_elements
-from sparkleene.kernels.table import (
+from sparkleene.kernels.ticks import Transitions, longest, move_order, tick_symbol, transitions_of
+from sparkleene.kernels.vectors import (
     Table,
     add_row,
     carry_of,
@@ -27,7 +28,6 @@ from sparkleene.kernels.table import (
     start,
     take_in,
 )
-from sparkleene.kernels.ticks import Transitions, longest, move_order, tick_symbol, transitions_of
 
 LEAF = 40  # events that are compared one by one
 F1, G1, F2, G2, FG, GG = range(6)  # tables of ranks: by first and second inequality, and of equal values
@@ -406,8 +406,8 @@ def _go_right(ranking: Ranking, piece: Piece, depth: int, state: State, mod: Arr
 
 @jit
 def _run_stretches(
-    program: Program, by: Transitions, predicates: Predicates, events: Events, field: Field, ranking: Ranking,
-    state: State, lo: Array, hi: Array, out: Table,
+    program: Program, by: Transitions, predicates: Predicates, events: Events, field: NumberSystem,
+    ranking: Ranking, state: State, lo: Array, hi: Array, out: Table,
 ) -> None:  # fmt: skip
     """Process all stretches."""
     mod, total = field.mod, len(ranking.counts)
@@ -440,7 +440,13 @@ def _run_stretches(
 
 
 def run(
-    program: Program, predicates: Predicates, events: Events, field: Field, lo: Array, hi: Array, out: Table
+    program: Program,
+    predicates: Predicates,
+    events: Events,
+    field: NumberSystem,
+    lo: Array,
+    hi: Array,
+    out: Table,
 ) -> None:
     """Run a program over stretches of events."""
     one, states = field.one, program.states

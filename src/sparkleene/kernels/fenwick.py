@@ -13,9 +13,10 @@ import numpy as np
 from sparkleene.kernels.fenwick_trees import Trees, move_entries, rank_part
 from sparkleene.kernels.jit import jit
 from sparkleene.kernels.numbers import add, nonzero
-from sparkleene.kernels.program import Array, Events, Field, Predicates, Program
+from sparkleene.kernels.program import Array, Events, NumberSystem, Predicates, Program
 from sparkleene.kernels.ranks import Parts, Room, parts_of, roles_of, room_for
-from sparkleene.kernels.table import (
+from sparkleene.kernels.ticks import Transitions, longest, move_order, tick_symbol, transitions_of
+from sparkleene.kernels.vectors import (
     Fresh,
     Table,
     add_row,
@@ -27,7 +28,6 @@ from sparkleene.kernels.table import (
     is_blank,
     take_in,
 )
-from sparkleene.kernels.ticks import Transitions, longest, move_order, tick_symbol, transitions_of
 
 
 class Spans(NamedTuple):
@@ -69,8 +69,8 @@ def _collect_window(
 # function of Tables (two arrays) costs 10 ns or more; so what is done for every event is written out as well.
 @jit
 def _run_stretch(
-    program: Program, by: Transitions, events: Events, field: Field, trees: Trees, total: Table, fresh: Fresh,
-    spans: Spans, item: int, out: Table,
+    program: Program, by: Transitions, events: Events, field: NumberSystem, trees: Trees, total: Table,
+    fresh: Fresh, spans: Spans, item: int, out: Table,
 ) -> None:  # fmt: skip
     """Process one stretch, and the windows in it."""
     lo, hi, mod, labels, stored = spans.lo[item], spans.hi[item], field.mod, program.labels, by.stored
@@ -200,8 +200,8 @@ class Ranking(NamedTuple):
 
 @jit
 def _run_stretches(
-    program: Program, by: Transitions, events: Events, field: Field, ranking: Ranking, trees: Trees, total: Table,
-    fresh: Fresh, spans: Spans, out: Table,
+    program: Program, by: Transitions, events: Events, field: NumberSystem, ranking: Ranking, trees: Trees,
+    total: Table, fresh: Fresh, spans: Spans, out: Table,
 ) -> None:  # fmt: skip
     """Process all stretches."""
     for k in range(len(spans.lo)):
@@ -227,7 +227,13 @@ def _run_stretches(
 
 
 def run(
-    program: Program, predicates: Predicates, events: Events, field: Field, lo: Array, hi: Array, out: Table
+    program: Program,
+    predicates: Predicates,
+    events: Events,
+    field: NumberSystem,
+    lo: Array,
+    hi: Array,
+    out: Table,
 ) -> None:
     """Run a program over stretches of events, each of them one window."""
     run_side_by_side(
@@ -236,7 +242,7 @@ def run(
 
 
 def run_side_by_side(
-    program: Program, predicates: Predicates, events: Events, field: Field, spans: Spans, out: Table
+    program: Program, predicates: Predicates, events: Events, field: NumberSystem, spans: Spans, out: Table
 ) -> None:
     """Run a program over stretches that hold several windows, side by side."""
     one, states = field.one, program.states

@@ -10,7 +10,7 @@ from sparkleene.kernels.jit import jit
 from sparkleene.kernels.numbers import add
 from sparkleene.kernels.program import Array, Events
 from sparkleene.kernels.ranks import Parts, Room, sort_elements
-from sparkleene.kernels.table import Table, clear_row
+from sparkleene.kernels.vectors import Table, clear_row
 
 
 class Trees(NamedTuple):

@@ -13,10 +13,11 @@ import numpy as np
 
 from sparkleene.kernels.jit import jit
 from sparkleene.kernels.numbers import add, nonzero
-from sparkleene.kernels.program import GT, LE, LT, Array, Events, Field, Predicates, Program
+from sparkleene.kernels.program import GT, LE, LT, Array, Events, NumberSystem, Predicates, Program
 from sparkleene.kernels.ranks import Room, room_for, sort
 from sparkleene.kernels.skew_heaps import Heaps, clear, meld, pop
-from sparkleene.kernels.table import (
+from sparkleene.kernels.ticks import Transitions, has, longest, tick_symbol, transitions_of
+from sparkleene.kernels.vectors import (
     Fresh,
     Table,
     add_row,
@@ -29,7 +30,6 @@ from sparkleene.kernels.table import (
     start,
     take_in,
 )
-from sparkleene.kernels.ticks import Transitions, has, longest, tick_symbol, transitions_of
 
 SOME, ALL = 1, 2
 
@@ -98,7 +98,7 @@ def _share_out(store: Store, events: Events, s: int, i: int, j: int, mod: Array)
 # The loop over ticks is written out here as in fenwick.py, for the reason that is told there.
 @jit
 def _run_stretch(
-    program: Program, by: Transitions, events: Events, field: Field, store: Store, lo: int, hi: int
+    program: Program, by: Transitions, events: Events, field: NumberSystem, store: Store, lo: int, hi: int
 ) -> None:
     """Process one stretch."""
     tick, symbol, f, g, mod = events.tick, events.symbol, events.f, events.g, field.mod
@@ -323,7 +323,7 @@ def _run_stretches(
     program: Program,
     by: Transitions,
     events: Events,
-    field: Field,
+    field: NumberSystem,
     store: Store,
     lo: Array,
     hi: Array,
@@ -345,7 +345,13 @@ def _run_stretches(
 
 
 def run(
-    program: Program, predicates: Predicates, events: Events, field: Field, lo: Array, hi: Array, out: Table
+    program: Program,
+    predicates: Predicates,
+    events: Events,
+    field: NumberSystem,
+    lo: Array,
+    hi: Array,
+    out: Table,
 ) -> None:
     """Run a program over stretches of events."""
     one, states = field.one, program.states

@@ -11,9 +11,9 @@ import numpy as np
 
 from sparkleene.kernels.jit import jit
 from sparkleene.kernels.numbers import add, nonzero, null, times
-from sparkleene.kernels.program import Array, Events, Field, Program
-from sparkleene.kernels.table import Table, clear_row, collect, start
+from sparkleene.kernels.program import Array, Events, NumberSystem, Program
 from sparkleene.kernels.ticks import has, symbol_of
+from sparkleene.kernels.vectors import Table, clear_row, collect, start
 
 
 @jit
@@ -27,7 +27,7 @@ def _can_move(program: Program) -> bool:
 
 
 @jit
-def _extend(program: Program, events: Events, field: Field, e: int, state: Table, tick: Table) -> None:
+def _extend(program: Program, events: Events, field: NumberSystem, e: int, state: Table, tick: Table) -> None:
     """Add to `tick` what event e makes of the partial trends in `state`."""
     columns = field.one.size
     mask = program.labels[events.symbol[e]]
@@ -59,7 +59,7 @@ def _extend(program: Program, events: Events, field: Field, e: int, state: Table
 
 
 @jit
-def _settle(program: Program, field: Field, mask: int, state: Table, tick: Table) -> None:
+def _settle(program: Program, field: NumberSystem, mask: int, state: Table, tick: Table) -> None:
     """Add to the states what a tick has made, and clear it: only states that the tick's labels lead to."""
     columns = field.one.size
     for label in range(program.off.size - 1):
@@ -79,7 +79,7 @@ def _settle(program: Program, field: Field, mask: int, state: Table, tick: Table
 def advance(
     program: Program,
     events: Events,
-    field: Field,
+    field: NumberSystem,
     begin: int,
     end: int,
     state: Table,
@@ -124,7 +124,7 @@ def advance(
 
 
 @jit
-def run(program: Program, events: Events, field: Field, lo: Array, hi: Array, out: Table) -> None:
+def run(program: Program, events: Events, field: NumberSystem, lo: Array, hi: Array, out: Table) -> None:
     """Run every stretch lo[k]:hi[k] from the start and write its results to row k of `out`, by class."""
     columns = field.one.size
     width, lows = columns * (1 + program.sum_labels.size), columns * program.low_labels.size
@@ -138,7 +138,7 @@ def run(program: Program, events: Events, field: Field, lo: Array, hi: Array, ou
 
 
 @jit
-def resume(program: Program, events: Events, field: Field, lo: Array, hi: Array, state: Table) -> None:
+def resume(program: Program, events: Events, field: NumberSystem, lo: Array, hi: Array, state: Table) -> None:
     """Run the rows lo[k]:hi[k] over the vectors state.value[k], state.low[k] in place."""
     tick = Table(np.zeros(state.value.shape[1:], state.value.dtype), np.full(state.low.shape[1:], np.inf))
     moving = _can_move(program)
@@ -148,7 +148,9 @@ def resume(program: Program, events: Events, field: Field, lo: Array, hi: Array,
 
 
 @jit
-def write_matrices(program: Program, events: Events, field: Field, lo: Array, hi: Array, out: Table) -> None:
+def write_matrices(
+    program: Program, events: Events, field: NumberSystem, lo: Array, hi: Array, out: Table
+) -> None:
     """Write the matrix of every stretch lo[k]:hi[k]: column c is the image of one partial trend in state c."""
     tick = Table(np.zeros(out.value.shape[1:], out.value.dtype), np.full(out.low.shape[1:], np.inf))
     moving = _can_move(program)

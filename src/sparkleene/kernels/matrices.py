@@ -10,8 +10,8 @@ import numpy as np
 
 from sparkleene.kernels.jit import jit
 from sparkleene.kernels.numbers import add, mul, nonzero
-from sparkleene.kernels.program import Array, Field, Program
-from sparkleene.kernels.table import Table, clear_row, collect, copy_row
+from sparkleene.kernels.program import Array, NumberSystem, Program
+from sparkleene.kernels.vectors import Table, clear_row, collect, copy_row
 
 
 @jit
@@ -46,7 +46,7 @@ def multiply(later: Table, earlier: Table, mod: Array, columns: int, out: Table)
 
 
 @jit
-def transform(field: Field, units: Table, first: Array, last: Array, state: Table) -> None:
+def transform(field: NumberSystem, units: Table, first: Array, last: Array, state: Table) -> None:
     """Bring the vectors state.value[k], state.low[k] through the matrices first[k]:last[k] in place."""
     next = Table(np.zeros(state.value.shape[1:], state.value.dtype), np.full(state.low.shape[1:], np.inf))
     for k in range(first.size):
@@ -58,13 +58,13 @@ def transform(field: Field, units: Table, first: Array, last: Array, state: Tabl
 
 
 @jit
-def collect_all(program: Program, field: Field, state: Table, out: Table) -> None:
+def collect_all(program: Program, field: NumberSystem, state: Table, out: Table) -> None:
     """Write the results of windows whose vectors are state.value[k], state.low[k]."""
     for k in range(len(state.value)):
         collect(program, Table(state.value[k], state.low[k]), field.mod, out, k)
 
 
-def chain(program: Program, field: Field, units: Table, first: Array, last: Array, out: Table) -> None:
+def chain(program: Program, field: NumberSystem, units: Table, first: Array, last: Array, out: Table) -> None:
     """Write the results of windows over the matrices first[k]:last[k], each by itself; none is empty."""
     image = np.s_[first, :, :: program.states]  # of the empty trend by the first matrix
     state = Table(np.ascontiguousarray(units.value[image]), np.ascontiguousarray(units.low[image]))
@@ -81,7 +81,7 @@ def _set_identity(matrix: Table, one: Array) -> None:
 
 
 @jit
-def slide(program: Program, field: Field, units: Table, lo: Array, hi: Array, out: Table) -> None:
+def slide(program: Program, field: NumberSystem, units: Table, lo: Array, hi: Array, out: Table) -> None:
     """Write the results of windows lo[k]:hi[k] over the units' matrices, both ends never falling.
 
     Two stacks: units that are there to leave are kept as vectors of what follows from them up to the border,

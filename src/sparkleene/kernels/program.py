@@ -45,7 +45,7 @@ class Predicates(NamedTuple):
     """Predicate pairs: pair i holds if all its comparisons hold and its general code, if any, is true.
 
     Comparison c of pair i, for c in off[i]:off[i+1], is f[c][previous event] op[c] g[c][new event]; NaN on a side
-    makes it not true. `code[code_off[i]:code_off[i+1]]` is stack code over the same columns (see scan.py).
+    makes it not true. `code[code_off[i]:code_off[i+1]]` is stack code over the same columns (see conditions.py).
     """
 
     off: Array  # int64[pairs + 1]
@@ -66,7 +66,7 @@ class Events(NamedTuple):
     g: Array  # float64[columns, n]: right sides, and columns of the new event
 
 
-class Field(NamedTuple):
+class NumberSystem(NamedTuple):
     """The number system: `one` is the start count per column (its dtype decides), `mod` the moduli per column."""
 
     one: Array  # float64, complex128 or uint64[columns]

@@ -7,7 +7,7 @@ import numpy as np
 from sparkleene.kernels.jit import jit
 from sparkleene.kernels.numbers import add, mul, nonzero
 from sparkleene.kernels.program import Array
-from sparkleene.kernels.table import Table, add_row
+from sparkleene.kernels.vectors import Table, add_row
 from sparkleene.kernels.wide import widen
 
 _P = np.uint64(0)

@@ -9,8 +9,9 @@ import numpy as np
 from sparkleene.kernels.conditions import code_holds, compare
 from sparkleene.kernels.jit import jit
 from sparkleene.kernels.numbers import add, nonzero
-from sparkleene.kernels.program import NEXT, Array, Events, Field, Predicates, Program
-from sparkleene.kernels.table import (
+from sparkleene.kernels.program import NEXT, Array, Events, NumberSystem, Predicates, Program
+from sparkleene.kernels.ticks import Transitions, tick_symbol, transitions_of
+from sparkleene.kernels.vectors import (
     Table,
     add_row,
     carry_of,
@@ -20,7 +21,6 @@ from sparkleene.kernels.table import (
     is_blank,
     take_in,
 )
-from sparkleene.kernels.ticks import Transitions, tick_symbol, transitions_of
 
 
 class Moves(NamedTuple):
@@ -113,7 +113,7 @@ def _settle(program: Program, s: int, y: int, lists: Lists) -> None:
 # The loop over ticks is written out here as in fenwick.py, for the reason that is told there.
 @jit
 def _advance(
-    program: Program, by: Transitions, predicates: Predicates, events: Events, field: Field, moves: Moves,
+    program: Program, by: Transitions, predicates: Predicates, events: Events, field: NumberSystem, moves: Moves,
     lists: Lists, i: int, end: int,
 ) -> int:  # fmt: skip
     """Process ticks from row i until the end or until a list might become too long; return where it stopped."""
@@ -245,7 +245,7 @@ def _make_room(lists: Lists, tick: Array, spare: int, i: int, end: int) -> Lists
 
 @jit
 def _run_stretches(
-    program: Program, by: Transitions, predicates: Predicates, events: Events, field: Field, moves: Moves,
+    program: Program, by: Transitions, predicates: Predicates, events: Events, field: NumberSystem, moves: Moves,
     lists: Lists, lo: Array, hi: Array, out: Table,
 ) -> None:  # fmt: skip
     """Process all stretches."""
@@ -271,7 +271,13 @@ def _run_stretches(
 
 
 def run(
-    program: Program, predicates: Predicates, events: Events, field: Field, lo: Array, hi: Array, out: Table
+    program: Program,
+    predicates: Predicates,
+    events: Events,
+    field: NumberSystem,
+    lo: Array,
+    hi: Array,
+    out: Table,
 ) -> None:
     """Run a program over stretches of events."""
     by, states, room = transitions_of(program, True), program.states, 64

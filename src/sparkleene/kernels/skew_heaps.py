@@ -9,7 +9,7 @@ import numpy as np
 from sparkleene.kernels.jit import jit
 from sparkleene.kernels.numbers import add
 from sparkleene.kernels.program import Array
-from sparkleene.kernels.table import Table, add_row
+from sparkleene.kernels.vectors import Table, add_row
 
 
 class Heaps(NamedTuple):

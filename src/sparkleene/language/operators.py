@@ -1,4 +1,4 @@
-"""The operators of conditions: how tight each binds, and what a comparison is flipped and negated."""
+"""The operators of conditions: how tight each binds, each comparison with its sides swapped, and its opposite."""
 
 from __future__ import annotations
 

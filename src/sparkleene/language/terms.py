@@ -1,4 +1,4 @@
-"""From expressions to terms: sugar spelled out first, then names given their sides."""
+"""From expressions to terms: IN, BETWEEN and chains become plain comparisons; names belong to one event each."""
 
 from __future__ import annotations
 

@@ -9,7 +9,7 @@ import numpy as np
 import pyarrow as pa
 
 from sparkleene.columns.fields import value_type
-from sparkleene.columns.options import Options
+from sparkleene.columns.reading import Options
 from sparkleene.columns.times import Time
 from sparkleene.engine import cost
 from sparkleene.engine.arrays import Arrays
@@ -19,12 +19,12 @@ from sparkleene.engine.run import Evaluated, Run
 from sparkleene.engine.substreams import SubStreams, instants, order_rows, read_only
 from sparkleene.engine.windows import KeyRange, Windows, grid_windows
 from sparkleene.kernels.matrices import chain, slide
-from sparkleene.kernels.program import Field
-from sparkleene.kernels.table import Table
+from sparkleene.kernels.program import NumberSystem
+from sparkleene.kernels.vectors import Table
 from sparkleene.kernels.wide import WIDE
 from sparkleene.kernels.windows import ticks
 from sparkleene.language.bound import Key, Path
-from sparkleene.ongoing.matrices import unpack_matrices
+from sparkleene.ongoing.matrix_bytes import unpack_matrices
 from sparkleene.ongoing.stretches import key_columns, with_absolute_keys
 from sparkleene.plan.aggregates import aggregates
 from sparkleene.plan.plan import Plan
@@ -175,7 +175,7 @@ def _multiply(arrays: Arrays, matrix: Array, low: Array, windows: Windows, threa
     results = Results.empty(program, lo.size)
     vectors = cost.vectors_pay(program, lo, hi, len(matrix))
     columns = 1 if vectors else program.states
-    field = Field(np.ones(columns, WIDE), np.zeros(columns, np.uint64))
+    field = NumberSystem(np.ones(columns, WIDE), np.zeros(columns, np.uint64))
     kernel, units = chain if vectors else slide, Table(matrix, low)
 
     def task(part: slice) -> None:

@@ -14,7 +14,7 @@ import ast
 from fractions import Fraction
 from typing import Any
 
-from sparkleene.columns.options import Options
+from sparkleene.columns.reading import Options
 from sparkleene.errors import DataError, Diagnostic
 from sparkleene.ongoing.seal import AGAIN
 

@@ -3,7 +3,7 @@
 Rows wait in segments, each the rows that came together. When the watermark passes the ends of windows, the segments
 that these reach into are read, the windows are evaluated, and what no later window needs is let go. Rows that the
 watermark has passed are settled: nothing will come between them. Where the query allows it they are then folded
-into a matrix for each sub-stream and pane, see `engine.stretches`, and their segments go.
+into a matrix for each sub-stream and pane, see stretches.py, and their segments go.
 
 The state of a bucket is a head, a small list of its segments, and a blob for each segment.
 """

@@ -1,4 +1,4 @@
-"""Windows that have begun as vectors: what their rows so far came to, in place of the rows."""
+"""Open windows as vectors: what their rows so far came to, kept in place of the rows."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ from sparkleene.engine.substreams import SubStreams
 from sparkleene.engine.windows import Units, Windows
 from sparkleene.kernels import linear
 from sparkleene.kernels.matrices import collect_all, transform
-from sparkleene.kernels.program import Field
-from sparkleene.kernels.table import Table
+from sparkleene.kernels.program import NumberSystem
+from sparkleene.kernels.vectors import Table
 from sparkleene.kernels.wide import WIDE
 from sparkleene.plan.aggregates import aggregates
 from sparkleene.threads import Pool, shares
@@ -54,7 +54,7 @@ def advance_windows(
     low = np.full((keys.size, program.states, minima), np.inf)
     if then.size:
         state[then], low[then] = old.state, old_low
-    field = Field(np.ones(1, WIDE), np.zeros(1, np.uint64))
+    field = NumberSystem(np.ones(1, WIDE), np.zeros(1, np.uint64))
     _run_rows(arrays, field, windows.units, lo, hi, state, low, run.threads)
 
     ended = keys <= last
@@ -93,7 +93,7 @@ def _with_common_keys(
 
 def _run_rows(
     arrays: Arrays,
-    field: Field,
+    field: NumberSystem,
     units: Units | None,
     lo: Array,
     hi: Array,

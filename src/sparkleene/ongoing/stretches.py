@@ -29,7 +29,7 @@ from sparkleene.engine.substreams import SubStreams, instants
 from sparkleene.engine.windows import whole_windows
 from sparkleene.errors import Place
 from sparkleene.language.bound import Path
-from sparkleene.ongoing.matrices import pack_matrices
+from sparkleene.ongoing.matrix_bytes import pack_matrices
 
 Array = np.ndarray[Any, Any]
 

@@ -1,0 +1,1 @@
+"""From a bound query to a plan: the machine, the predicates, and in physical.py which algorithm runs."""

@@ -388,7 +388,7 @@ class _Explainer:
                 return [f"{output.function} of {of}"]
             case "sum" | "avg":
                 return [f"sum of {of}", f"non-NULL occurrences of {of}"]
-            case _:
+            case "count":
                 return [f"occurrences of {of}"] if output.labels else ["count of trends"]
 
     def formula(self, output: Output) -> str:

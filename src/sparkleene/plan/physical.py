@@ -1,7 +1,6 @@
 """Which algorithm runs. This is the only place that chooses it: the engine runs it, and explain prints it.
 
-Everything here follows from the plan alone. One fact of the data matters: whether rows of a sub-stream tie. So
-there are two choices, one for either case.
+It is chosen from the plan, once for data in which rows of a sub-stream have equal times and once for data without.
 """
 
 from __future__ import annotations
@@ -60,7 +59,8 @@ def physical(plan: Plan, machine: Machine) -> Physical:
     """Choose how a machine of a plan is run: the plan's own, or another over the same labels."""
     used = {pair for s, by, _ in machine.transitions if (pair := plan.pair_between(machine, s, by)) >= 0}
     pairs = [plan.pairs[p] for p in sorted(used)]
-    lows = any(output.function in ("min", "max") for output in plan.bound.outputs)
+    # A momentary machine only tells whether there are trends.
+    lows = not machine.momentary and any(out.function in ("min", "max") for out in plan.bound.outputs)
     bursts = machine.per_query and not pairs and not machine.forgetful and not lows
     own = tuple(search(pair, machine.semantics) for pair in plan.pairs)
     if not pairs:

@@ -10,7 +10,6 @@ from typing import Any, Literal
 
 from sparkleene.errors import Place
 from sparkleene.language.bound import Bound
-from sparkleene.plan.kin import Kin
 from sparkleene.plan.machine import Machine, MachineTooLarge, machine
 from sparkleene.plan.physical import Physical, physical
 from sparkleene.plan.positions import PatternTooLarge, Positions
@@ -38,10 +37,10 @@ class Plan:
         return {(pair.before, pair.after): i for i, pair in enumerate(self.pairs)}
 
     @cached_property
-    def kin(self) -> Kin:
+    def copy_finder(self) -> CopyFinder:
         """The parts of the machine that do the same."""
         kinds = {label.type: i for i, label in enumerate(self.bound.labels)}
-        return Kin(self.machine.transitions, [kinds[label.type] for label in self.bound.labels])
+        return CopyFinder(self.machine.transitions, [kinds[label.type] for label in self.bound.labels])
 
     @cached_property
     def physical(self) -> Physical:

@@ -28,7 +28,7 @@ def register(spark: SparkSession, name: str = "trends") -> None:
 
     add(spark, query, name)
     try:
-        from sparkleene.spark.replay.source import Replay
+        from sparkleene.spark.replay.data_source import Replay
     except ImportError:  # what it is derived from came with PySpark 4.2
         return
     spark.dataSource.register(Replay)

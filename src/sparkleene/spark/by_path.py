@@ -10,7 +10,7 @@ import numpy as np
 import pyarrow as pa
 
 from sparkleene.columns.fields import kind
-from sparkleene.columns.options import Options
+from sparkleene.columns.reading import Options
 from sparkleene.columns.schema import result_schema
 from sparkleene.engine.run import Run
 from sparkleene.errors import DataError, SparkleeneError

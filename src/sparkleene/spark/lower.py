@@ -1,4 +1,4 @@
-"""A query lowered onto flat columns of its own: what is evaluated row by row is so before rows are shuffled.
+"""A query lowered onto flat columns of its own: expressions of one row become columns before rows are shuffled.
 
 The lowered plan reads a table with a column for the time, each key, each aggregated attribute and each side of an
 adjacent predicate, and with label masks in place of types and local predicates. Whoever holds the rows first makes
@@ -16,7 +16,7 @@ import pyarrow as pa
 from sparkleene.columns.expressions import drop_sides, evaluate
 from sparkleene.columns.fields import find_column
 from sparkleene.columns.labels import label_masks
-from sparkleene.columns.options import Options
+from sparkleene.columns.reading import Options
 from sparkleene.language.bound import Call, Field, Literal_, Path, Term
 from sparkleene.language.trees import map_fields
 from sparkleene.plan.part import Part

@@ -12,7 +12,7 @@ from pyspark.sql import functions as F
 
 from sparkleene.columns.expressions import drop_sides
 from sparkleene.columns.fields import missing_column
-from sparkleene.columns.options import Options
+from sparkleene.columns.reading import Options
 from sparkleene.errors import Place, Span
 from sparkleene.language.bound import Path, Term
 from sparkleene.language.printer import quote

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple, get_args
 
 import pyarrow as pa
 
-from sparkleene.columns.options import Options
+from sparkleene.columns.reading import Options
 from sparkleene.errors import Place, suggest
 from sparkleene.language.bound import Path
 from sparkleene.ongoing.compose import why_not_combined

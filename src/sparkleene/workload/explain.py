@@ -64,7 +64,7 @@ def _together(part: Part) -> Iterator[tuple[str, str]]:
     for i, label in enumerate(plan.bound.labels):
         types.setdefault(label.type, set()).add(i)
     for type, labels in types.items():
-        found = plan.kin.copies(frozenset(labels))
+        found = plan.copy_finder.copies(frozenset(labels))
         template, copies = max(found.items(), key=lambda item: len(item[1]))
         if len(copies) > 1:
             rows, together = expected(

@@ -1,0 +1,1 @@
+"""Files and generators played as a live stream: a data source of Spark."""

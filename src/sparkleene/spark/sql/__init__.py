@@ -1,0 +1,1 @@
+"""Conditions and values as columns of Spark SQL, and as filters on Parquet files."""

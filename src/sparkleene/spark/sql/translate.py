@@ -1,4 +1,4 @@
-"""Terms as values of SQL that are what the engine would give, or not at all."""
+"""Terms as values of SQL, None where SQL could give another value than the engine does."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Skip-till-next-match with one comparison along a Kleene plus, counts only: a stack of those that wait.
+"""Skip-till-next-match with one comparison along a Kleene plus, counts only: a stack of events not yet extended.
 
 After an event has taken all that it can extend, what is left compares the other way with it, and it goes on top:
 the waiting events are always in order, and the ones to take are on top.
@@ -19,7 +19,7 @@ MAX_STATES = 8
 NONE, SOME, ALL = 0, 1, 2
 
 
-class Monotone(NamedTuple):
+class WaitStack(NamedTuple):
     """The one state whose events wait, and what every symbol does."""
 
     waiting: int  # the state
@@ -30,7 +30,7 @@ class Monotone(NamedTuple):
     matrix: Array  # float64[symbols, states, states]: column `waiting` applies to what was taken
 
 
-def prepare(program: Program, predicates: Predicates, events: Events, tied: bool) -> Monotone | None:
+def prepare(program: Program, predicates: Predicates, events: Events, tied: bool) -> WaitStack | None:
     """Return the tables for this kernel, or None if the program is not of its kind."""
     stored = {int(s) for s, p in zip(program.src, program.pair, strict=True) if p >= 0}
     used = {int(p) for p in program.pair if p >= 0}
@@ -66,12 +66,12 @@ def prepare(program: Program, predicates: Predicates, events: Events, tied: bool
         if kinds:
             takes[y] = SOME if pair in kinds else ALL
     sign = 1.0 if op in (GT, GE) else -1.0
-    return Monotone(waiting, first, sign, op in (GT, LT), takes, matrix)
+    return WaitStack(waiting, first, sign, op in (GT, LT), takes, matrix)
 
 
 @jit
 def run(
-    program: Program, stack: Monotone, start: Vector, events: Events, lo: Array, hi: Array, out: Array
+    program: Program, stack: WaitStack, start: Vector, events: Events, lo: Array, hi: Array, out: Array
 ) -> None:
     """Run stretches without ties from `start`; write out[k, class]."""
     n = len(start)

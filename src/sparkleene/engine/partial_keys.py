@@ -1,4 +1,4 @@
-"""Keys that bind some labels only: an event that a key does not bind is in the sub-stream of each of its values."""
+"""Keys that bind some labels only: an event of another label is in the sub-streams of all values of the key."""
 
 from __future__ import annotations
 

@@ -38,7 +38,7 @@ Copies = Mapping[Template, Sequence[Copy]]
 
 
 @dataclass
-class Kin:
+class CopyFinder:
     """The transitions of a machine, and the copies found so far."""
 
     transitions: Sequence[tuple[int, int, int]]  # from where, label, where to
@@ -49,7 +49,7 @@ class Kin:
         """Return the templates of a set of labels, with their copies.
 
         >>> machine = [(0, 0, 1), (1, 2, 2), (2, 2, 2), (0, 1, 3), (3, 2, 4), (4, 2, 4)]  # SEQ(a, t+), SEQ(b, t+)
-        >>> for template, copies in Kin(machine, [0, 1, 2]).copies(frozenset({2})).items():
+        >>> for template, copies in CopyFinder(machine, [0, 1, 2]).copies(frozenset({2})).items():
         ...     print(template.steps, [(copy.inputs, copy.states) for copy in copies])
         ((0, 0, 0), (0, 1, 0)) [(((1,),), (2,)), (((3,),), (4,))]
         """
