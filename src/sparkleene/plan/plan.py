@@ -10,6 +10,7 @@ from typing import Any, Literal
 
 from sparkleene.errors import Place
 from sparkleene.language.bound import Bound
+from sparkleene.plan.copies import CopyFinder
 from sparkleene.plan.machine import Machine, MachineTooLarge, machine
 from sparkleene.plan.physical import Physical, physical
 from sparkleene.plan.positions import PatternTooLarge, Positions
