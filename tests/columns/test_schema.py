@@ -6,6 +6,7 @@ import pyarrow as pa
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.chance import cases
 from tests.conformance import strategies
 from tests.conformance.test_random import compiled, table
 from tests.runs import run_of
@@ -17,7 +18,7 @@ from sparkleene.errors import Place
 
 
 @given(data=st.data())
-@settings(max_examples=150)
+@settings(max_examples=cases(150))
 def test_schema_of_random_queries(data: st.DataObject) -> None:
     case = data.draw(strategies.case())
     query = compiled(case)
@@ -29,7 +30,7 @@ def test_schema_of_random_queries(data: st.DataObject) -> None:
 
 @pytest.mark.parametrize("numbers", ["double", "exact"])
 @given(data=st.data())
-@settings(max_examples=150)
+@settings(max_examples=cases(150))
 def test_partial_results_add_up(data: st.DataObject, numbers: str) -> None:
     case = data.draw(strategies.case(numbers=numbers))
     query = compiled(case)

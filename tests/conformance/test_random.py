@@ -24,7 +24,7 @@ import sparkleene as sk
 from sparkleene.engine import cost
 
 Rows = list[dict[str, Any]]
-EXAMPLES = 100
+EXAMPLES = 50
 
 
 def table(case: Case) -> pa.Table:

@@ -25,7 +25,7 @@ from sparkleene.kernels import words
 
 Rows = list[dict[str, Any]]
 
-EXAMPLES = 60
+EXAMPLES = 40
 BY_TIME = tuple(kind for kind in WINDOWS if kind != "events")
 
 

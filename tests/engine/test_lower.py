@@ -8,6 +8,7 @@ import pyarrow as pa
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.chance import cases
 from tests.conformance import strategies
 from tests.conformance.test_random import compiled, table
 from tests.runs import flatten, lower_run, run_of
@@ -33,7 +34,7 @@ def results(low: Lowered, flat: pa.Table) -> list[dict[str, Any]]:
 @pytest.mark.parametrize("masks", [True, False])
 @pytest.mark.parametrize("ready", [True, False])
 @given(data=st.data())
-@settings(max_examples=120)
+@settings(max_examples=cases(120))
 def test_lowered_plans(data: st.DataObject, ready: bool, masks: bool) -> None:
     case = data.draw(strategies.case())
     query = compiled(case)

@@ -14,6 +14,7 @@ import pyarrow.compute as pc
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.chance import cases
 from tests.conformance import strategies
 from tests.conformance.test_random import compiled, table
 from tests.runs import run_of
@@ -112,7 +113,7 @@ def test_random_queries(narrow: dict[str, Any]) -> None:
     seen: Counter[str] = Counter()
 
     @given(data=st.data())
-    @settings(max_examples=EXAMPLES)
+    @settings(max_examples=cases(EXAMPLES))
     def check(data: st.DataObject) -> None:
         case = data.draw(strategies.case(**narrow))
         q, rows = compiled(case), longer(case)

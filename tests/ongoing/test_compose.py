@@ -16,6 +16,7 @@ import pyarrow.compute as pc
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.chance import cases
 from tests.conformance import strategies
 from tests.conformance.strategies import SEMANTICS
 from tests.conformance.test_random import compiled as query_of
@@ -32,7 +33,7 @@ from sparkleene.ongoing.stretches import stretches
 
 TIMED = ("none", "tumbling", "sliding", "hopping")
 ALWAYS, NEVER = 1 << 40, 0  # bytes of a cell, so that matrices pay or do not
-EXAMPLES = 60
+EXAMPLES = 40
 MOST = 1.7976931348623157e308
 
 
@@ -103,7 +104,7 @@ def test_parts_in_time(semantics: str, negation: bool) -> None:
     seen: Counter[str] = Counter()
 
     @given(data=st.data())
-    @settings(max_examples=EXAMPLES)
+    @settings(max_examples=cases(EXAMPLES))
     def check(data: st.DataObject) -> None:
         case = data.draw(
             strategies.case(
@@ -130,7 +131,7 @@ def test_features(kind: str) -> None:
     seen: Counter[str] = Counter()
 
     @given(data=st.data())
-    @settings(max_examples=EXAMPLES)
+    @settings(max_examples=cases(EXAMPLES))
     def check(data: st.DataObject) -> None:
         case = data.draw(
             strategies.case(adjacent=False, kinds=TIMED, numbers="double", **{kind: True})  # type: ignore[arg-type]
@@ -155,7 +156,7 @@ def test_parts_of_two_stretches_or_of_any_rows() -> None:
     seen: Counter[str] = Counter()
 
     @given(data=st.data())
-    @settings(max_examples=150)
+    @settings(max_examples=cases(150))
     def check(data: st.DataObject) -> None:
         case = data.draw(strategies.case(adjacent=False, kinds=TIMED, numbers="double", keys=False))
         q, table = query_of(case), longer(case)

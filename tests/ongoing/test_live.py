@@ -16,6 +16,7 @@ import pyarrow as pa
 import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
+from tests.chance import cases
 from tests.conformance import strategies
 from tests.conformance.test_random import Case, Rows, check, compiled, same, table
 from tests.runs import flatten, lower_run, run_of
@@ -143,7 +144,7 @@ KINDS += [{"numbers": numbers} for numbers in ("double", "exact")]
 
 @pytest.mark.parametrize("kind", KINDS, ids=str)
 @given(data=st.data(), seed=st.integers(0, 2**32))
-@settings(max_examples=60)
+@settings(max_examples=cases(30))
 def test_streams(kind: dict[str, Any], data: st.DataObject, seed: int) -> None:
     case = later(data.draw(strategies.case(**{"kinds": TIMED, **kind})))
 
@@ -190,7 +191,7 @@ def early(query: sk.Query, rows: pa.Table, seed: int) -> None:
 
 @pytest.mark.parametrize("kind", [k for k in KINDS if k != {"kinds": ("trigger",)}], ids=str)
 @given(data=st.data(), seed=st.integers(0, 2**32))
-@settings(max_examples=30)
+@settings(max_examples=cases(30))
 def test_early_values(kind: dict[str, Any], data: st.DataObject, seed: int) -> None:
     case = later(data.draw(strategies.case(**{"kinds": TIMED[:3], **kind})))
     query = compiled(case)

@@ -10,6 +10,7 @@ import pyarrow as pa
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.chance import cases
 from tests.conformance import strategies
 from tests.conformance.test_random import compiled, table
 from tests.kernels.supports import KERNELS
@@ -49,7 +50,7 @@ def kernels_of(query: sk.Query, rows: pa.Table) -> Counter[str]:
 
 
 @given(data=st.data())
-@settings(max_examples=80)
+@settings(max_examples=cases(80))
 def test_what_runs_is_what_is_printed(data: st.DataObject) -> None:
     case = data.draw(strategies.case(adjacent=True, kinds=("none", "tumbling", "sliding")))
     query, rows = compiled(case), table(case)

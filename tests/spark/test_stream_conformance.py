@@ -14,7 +14,7 @@ import uuid
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
-from itertools import pairwise
+from itertools import islice, pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from unittest.mock import patch
@@ -26,6 +26,7 @@ import pytest
 from hypothesis import HealthCheck, Phase, assume, given, note, settings
 from hypothesis import strategies as st
 from pyspark.sql import functions as F
+from tests.chance import cases, chance
 from tests.conformance import strategies, test_papers
 from tests.conformance.engines import in_order
 from tests.conformance.paper_cases import CASES, PaperCase, at
@@ -117,12 +118,12 @@ def table(rows: Sequence[dict[str, Any]]) -> pa.Table:
     return pa.Table.from_pylist([{**row, "time": moment(row["time"])} for row in rows], SCHEMA)
 
 
-def arrived(case: Case, chance: random.Random) -> Given:
+def arrived(case: Case, drawn: random.Random) -> Given:
     """Let the rows of a case come in some order up to a delay, in some batches."""
     rows = [{**row, "time": row["time"] + START} for row in case.rows]
-    delay = chance.choice([0, 1, 3, 20])
-    order = sorted(rows, key=lambda row: row["time"] + chance.uniform(0, delay))
-    cuts = sorted({0, len(rows), *(chance.randint(0, len(rows)) for _ in range(chance.randint(0, 2)))})
+    delay = drawn.choice([0, 1, 3, 20])
+    order = sorted(rows, key=lambda row: row["time"] + drawn.uniform(0, delay))
+    cuts = sorted({0, len(rows), *(drawn.randint(0, len(rows)) for _ in range(drawn.randint(0, 2)))})
     batches = tuple(tuple(order[begin:end]) for begin, end in pairwise(cuts))
     return Given(replace(case, rows=tuple(rows)), batches, 1000 * delay + 1)
 
@@ -328,16 +329,8 @@ ONLY_NEW = [HealthCheck.too_slow, HealthCheck.filter_too_much, HealthCheck.funct
 
 @pytest.mark.parametrize("kind", KINDS, ids=str)
 @given(data=st.data(), seed=st.integers(0, 2**32))
-@settings(max_examples=6, suppress_health_check=ONLY_NEW)
+@settings(max_examples=cases(6), suppress_health_check=ONLY_NEW)
 def test_workers(kind: dict[str, Any], data: st.DataObject, seed: int) -> None:
-    check_workers(data.draw(given_streams(**kind)), seed)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("kind", KINDS, ids=str)
-@given(data=st.data(), seed=st.integers(0, 2**32))
-@settings(max_examples=150, suppress_health_check=ONLY_NEW)
-def test_many_workers(kind: dict[str, Any], data: st.DataObject, seed: int) -> None:
     check_workers(data.draw(given_streams(**kind)), seed)
 
 
@@ -421,21 +414,23 @@ def updated(frame: DataFrame, folder: Path) -> list[Rows]:
     return [rows for _, rows in sorted(found.items())]
 
 
-def chosen(seed: int, count: int, most: int, **kind: Any) -> list[Given]:
-    """Return so many random streams that have results."""
+def chosen(name: str, count: int, most: int, **kind: Any) -> list[Given]:
+    """Return random streams that have results, as many as a test asks for."""
     found: list[Given] = []
 
     @given(data=given_streams(most, **kind))
     @settings(
-        max_examples=30 + 8 * count, database=None, phases=[Phase.generate], suppress_health_check=ONLY_NEW
+        max_examples=60 + 20 * count, database=None, phases=[Phase.generate], suppress_health_check=ONLY_NEW
     )
     def collect(data: Given) -> None:
         if len(data.batches) > 1 and not data.refused:
             found.append(data)
 
     collect()
-    some = [data for data in random.Random(seed).sample(found, len(found)) if data.expected()]
-    return some[:count]
+    some = (data for data in chance(name).sample(found, len(found)) if data.expected())
+    first = [*islice(some, count)]
+    assert len(first) == count, f"{len(first)} of {len(found)} streams have results"
+    return first
 
 
 SOME: list[dict[str, Any]] = [
@@ -471,20 +466,20 @@ def check_updates(spark: SparkSession, given: Given, folder: Path) -> None:
 
 @pytest.mark.parametrize("kind", SOME, ids=str)
 def test_streams(spark: SparkSession, tmp_path: Path, kind: dict[str, Any]) -> None:
-    [case] = chosen(random.randrange(2**32), 1, 8, **kind)
+    [case] = chosen(f"test_streams {kind}", 1, 8, **kind)
     check_spark(spark, case, tmp_path)
 
 
 def test_updates(spark: SparkSession, tmp_path: Path) -> None:
     kind = {"negation": True, "keys": True, "kinds": ("tumbling", "sliding", "hopping")}
-    [case] = chosen(random.randrange(2**32), 1, 8, **kind)
+    [case] = chosen("test_updates", 1, 8, **kind)
     check_updates(spark, case, tmp_path)
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", KINDS, ids=str)
 def test_many_streams(spark: SparkSession, tmp_path: Path, kind: dict[str, Any]) -> None:
-    for number, case in enumerate(chosen(random.randrange(2**32), 3, 8, **kind)):
+    for number, case in enumerate(chosen(f"test_many_streams {kind}", 3, 8, **kind)):
         (tmp_path / str(number)).mkdir()
         check_spark(spark, case, tmp_path / str(number))
         if "SLIDE" in case.case.text:
@@ -528,8 +523,8 @@ def in_batches(case: PaperCase) -> list[pa.Table]:
         time,
         rows[time].cast(pa.timestamp("us")).cast(pa.timestamp("us", "UTC")),
     )
-    chance = random.Random(case.cite)
-    order = sorted(range(rows.num_rows), key=lambda row: rows[time][row].value + chance.uniform(0, 12e7))
+    drawn = random.Random(case.cite)
+    order = sorted(range(rows.num_rows), key=lambda row: rows[time][row].value + drawn.uniform(0, 12e7))
     rows = rows.take(pa.array(order))
     last = pa.Table.from_pylist([{**case.events[0], time: at(FAR)}], rows.schema)
     return [rows.slice(begin, 4) for begin in range(0, rows.num_rows, 4)] + [last]

@@ -20,6 +20,7 @@ import pytest
 from hypothesis import assume, given, note, settings
 from hypothesis import strategies as st
 from pyspark.errors import StreamingQueryException
+from tests.chance import cases
 from tests.conformance.strategies import SEMANTICS, windows
 from tests.conformance.test_random import Rows
 from tests.ongoing.test_live import TIMED, bounded
@@ -279,24 +280,15 @@ def check_updates(made: Workload, given: Given, updates: Sequence[Rows]) -> None
 
 @pytest.mark.parametrize("semantics", SEMANTICS)
 @given(data=st.data(), seed=st.integers(0, 2**32))
-@settings(max_examples=12, suppress_health_check=ONLY_NEW)
+@settings(max_examples=cases(12), suppress_health_check=ONLY_NEW)
 def test_workers(semantics: str, data: st.DataObject, seed: int) -> None:
     kinds = TIMED if seed % 2 else TIMED[:-1]
-    check_workload(data.draw(given_workloads(semantics, 6, kinds)), seed)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("sharing", ["auto", "never"])
-@pytest.mark.parametrize("semantics", SEMANTICS)
-@given(data=st.data(), seed=st.integers(0, 2**32))
-@settings(max_examples=150, suppress_health_check=ONLY_NEW)
-def test_many_workers(semantics: str, sharing: str, data: st.DataObject, seed: int) -> None:
-    kinds = TIMED if seed % 2 else TIMED[:-1]
-    check_workload(data.draw(given_workloads(semantics, 8, kinds)), seed, sharing)
+    sharing = "auto" if seed % 3 else "never"
+    check_workload(data.draw(given_workloads(semantics, 6, kinds)), seed, sharing)
 
 
 @given(data=st.data(), seed=st.integers(0, 2**32))
-@settings(max_examples=3, suppress_health_check=ONLY_NEW)
+@settings(max_examples=cases(3), suppress_health_check=ONLY_NEW)
 def test_many_queries(data: st.DataObject, seed: int) -> None:
     semantics = SEMANTICS[seed % 3]
     check_workload(data.draw(given_workloads(semantics, 30, TIMED)), seed, "never" if seed % 2 else "auto")
