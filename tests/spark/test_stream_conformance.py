@@ -23,7 +23,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 import pytest
-from hypothesis import HealthCheck, Phase, assume, given, note, settings
+from hypothesis import HealthCheck, Phase, assume, given, note, seed, settings
 from hypothesis import strategies as st
 from pyspark.sql import functions as F
 from tests.chance import cases, chance
@@ -414,23 +414,29 @@ def updated(frame: DataFrame, folder: Path) -> list[Rows]:
     return [rows for _, rows in sorted(found.items())]
 
 
-def chosen(name: str, count: int, most: int, **kind: Any) -> list[Given]:
-    """Return random streams that have results, as many as a test asks for."""
+def drawn_streams(number: int, most: int, **kind: Any) -> list[Given]:
+    """Return the streams of several batches that a seed draws."""
     found: list[Given] = []
 
+    @seed(number)
     @given(data=given_streams(most, **kind))
-    @settings(
-        max_examples=60 + 20 * count, database=None, phases=[Phase.generate], suppress_health_check=ONLY_NEW
-    )
+    @settings(max_examples=40, database=None, phases=[Phase.generate], suppress_health_check=ONLY_NEW)
     def collect(data: Given) -> None:
         if len(data.batches) > 1 and not data.refused:
             found.append(data)
 
     collect()
-    some = (data for data in chance(name).sample(found, len(found)) if data.expected())
-    first = [*islice(some, count)]
-    assert len(first) == count, f"{len(first)} of {len(found)} streams have results"
-    return first
+    return found
+
+
+def chosen(name: str, count: int, most: int, **kind: Any) -> list[Given]:
+    """Return random streams that have results, as many as a test asks for."""
+    drawn, found = chance(name), list[Given]()
+    while len(found) < count:
+        more = drawn_streams(drawn.randrange(2**32), most, **kind)
+        some = (data for data in drawn.sample(more, len(more)) if data.expected())
+        found += islice(some, count - len(found))
+    return found
 
 
 SOME: list[dict[str, Any]] = [
