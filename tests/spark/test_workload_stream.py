@@ -20,7 +20,7 @@ import pytest
 from hypothesis import assume, given, note, settings
 from hypothesis import strategies as st
 from pyspark.errors import StreamingQueryException
-from tests.chance import cases
+from tests.chance import SOAK, cases
 from tests.conformance.strategies import SEMANTICS, windows
 from tests.conformance.test_random import Rows
 from tests.ongoing.test_live import TIMED, bounded
@@ -291,7 +291,11 @@ def test_workers(semantics: str, data: st.DataObject, seed: int) -> None:
 @settings(max_examples=cases(3), suppress_health_check=ONLY_NEW)
 def test_many_queries(data: st.DataObject, seed: int) -> None:
     semantics = SEMANTICS[seed % 3]
-    check_workload(data.draw(given_workloads(semantics, 30, TIMED)), seed, "never" if seed % 2 else "auto")
+    check_workload(
+        data.draw(given_workloads(semantics, 30 if SOAK else 10, TIMED)),
+        seed,
+        "never" if seed % 2 else "auto",
+    )
 
 
 # ---- by hand, without Spark

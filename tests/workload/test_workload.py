@@ -12,7 +12,7 @@ import pyarrow as pa
 import pytest
 from hypothesis import assume, given, note, settings
 from hypothesis import strategies as st
-from tests.chance import cases
+from tests.chance import SOAK, cases
 from tests.conformance import strategies
 from tests.conformance.strategies import SEMANTICS, Case
 from tests.conformance.test_random import same, table
@@ -89,7 +89,7 @@ def test_shared_and_alone_and_by_definition(semantics: str, numbers: str, data: 
 @given(data=st.data())
 @settings(max_examples=cases(10))
 def test_many_queries(semantics: str, data: st.DataObject) -> None:
-    texts, case = data.draw(workloads(semantics, 30))
+    texts, case = data.draw(workloads(semantics, 30 if SOAK else 10))
     note(f"{texts}\n{case.rows}")
     given = options_of(case)
     rows = table(case)
