@@ -39,10 +39,7 @@ def run(scale: float = 1.0) -> Iterator[Line]:
     down = sk.query(DOWN, type=None)
     fast = best(lambda: down.run(table))
     yield Line(
-        f"quadratic loop / S+ price falls, {small:,} events",
-        slow / fast,
-        ">= 300",
-        f"{slow:.2f} s / {fast:.4f} s",
+        f"quadratic loop / S+ price falls, {small:,} events", slow / fast, ">= 300", f"{slow:.2f} s / {fast:.4f} s"
     )
     more = prices(large)
     grown = best(lambda: down.run(more))

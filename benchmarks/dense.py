@@ -24,16 +24,11 @@ def run(scale: float = 1.0) -> Iterator[Line]:
     sliding = sk.query(SLIDING)
     slid = best(lambda: sliding.run(table))
     yield Line(
-        "sliding, 60 windows overlap / tumbling",
-        slid / seconds,
-        "<= 2",
-        f"{slid / events * 1e9:.2f} ns an event",
+        "sliding, 60 windows overlap / tumbling", slid / seconds, "<= 2", f"{slid / events * 1e9:.2f} ns an event"
     )
 
     table = letters(int(20_000_000 * scale))
     whole = sk.query(f"RETURN LOG2(COUNT(*)) PATTERN {KLEENE}")
     one = best(lambda: whole.run(table, threads=1))
     two = best(lambda: whole.run(table, threads=2))
-    yield Line(
-        "one thread / two threads, one window of 20 million", one / two, ">= 1.6", f"{two:.3f} s with two"
-    )
+    yield Line("one thread / two threads, one window of 20 million", one / two, ">= 1.6", f"{two:.3f} s with two")

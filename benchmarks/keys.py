@@ -70,10 +70,7 @@ def run(scale: float = 1.0) -> Iterator[Line]:
         q = sk.query(TEXT)
         seconds = best(lambda: q.run(path))
         yield Line(
-            f"{rows:,} events, {users:,} sub-streams / read and encode",
-            seconds / base,
-            "<= 3",
-            f"{seconds:.2f} s",
+            f"{rows:,} events, {users:,} sub-streams / read and encode", seconds / base, "<= 3", f"{seconds:.2f} s"
         )
         for name, text in (("by user", TEXT), ("one sub-stream", f"RETURN COUNT(*) PATTERN {KLEENE}")):
             done = subprocess.run(

@@ -32,9 +32,7 @@ BENCHMARKS = {
 def main() -> None:
     """Parse the arguments and run what they name."""
     parser = argparse.ArgumentParser(description="Run the benchmarks.")
-    parser.add_argument(
-        "names", nargs="*", metavar="name", help=f"which: {', '.join(BENCHMARKS)} (default: all)"
-    )
+    parser.add_argument("names", nargs="*", metavar="name", help=f"which: {', '.join(BENCHMARKS)} (default: all)")
     parser.add_argument("--scale", type=float, default=1.0, help="factor on the sizes of the inputs")
     arguments = parser.parse_args()
     unknown = set(arguments.names) - set(BENCHMARKS)

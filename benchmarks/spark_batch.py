@@ -84,9 +84,7 @@ class Measured:
     digits: float
 
 
-def measure(
-    jobs: Mapping[Name, Job], repeat: int, warm: Mapping[Name, Job] | None = None
-) -> dict[Name, Measured]:
+def measure(jobs: Mapping[Name, Job], repeat: int, warm: Mapping[Name, Job] | None = None) -> dict[Name, Measured]:
     """Time DataFrames on their way from the files to one row, in turns, so that all see the same machine.
 
     Before, each runs once, or instead of it a smaller one, to warm up; this run takes a closer look.
@@ -95,8 +93,7 @@ def measure(
 
     digits = F.sum(F.log2("count"))
     looks = {
-        name: job().agg(F.count("*"), F.sum("count"), digits).collect()[0]
-        for name, job in (warm or jobs).items()
+        name: job().agg(F.count("*"), F.sum("count"), digits).collect()[0] for name, job in (warm or jobs).items()
     }
     found: dict[Name, Measured] = {}
     for _ in range(repeat):
@@ -114,8 +111,7 @@ def same(what: str, *several: Measured) -> None:
     one = several[0]
     for other in several[1:]:
         alike = one.rows == other.rows > 0 and all(
-            math.isclose(a, b, rel_tol=1e-9)
-            for a, b in ((one.total, other.total), (one.digits, other.digits))
+            math.isclose(a, b, rel_tol=1e-9) for a, b in ((one.total, other.total), (one.digits, other.digits))
         )
         if not alike:
             raise RuntimeError(f"{what}: {one} is not {other}")

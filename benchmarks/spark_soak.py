@@ -66,9 +66,7 @@ def write(folder: Path, files: int, rows: int) -> str:
 
 def workers() -> float:
     """Return the memory of all Python workers of Spark, in MiB."""
-    listed = subprocess.run(
-        ["ps", "-A", "-o", "rss=,args="], capture_output=True, text=True, check=True
-    ).stdout
+    listed = subprocess.run(["ps", "-A", "-o", "rss=,args="], capture_output=True, text=True, check=True).stdout
     found = [line.split(None, 1) for line in listed.splitlines()]
     return sum(int(rss) for rss, args in (f for f in found if len(f) == 2) if "pyspark.daemon" in args) / 1024
 
@@ -122,9 +120,7 @@ def soak(spark: Any, folder: Path, name: str, text: str, path: str, files: int) 
     for place, what in enumerate(("batch seconds", "state rows", "state MiB", "memory of the workers")):
         values = [row[place] for row in shown]
         second, last = median(values[quarter : 2 * quarter]), median(values[-quarter:])
-        yield Line(
-            f"{name}: {what}, last quarter / second", last / second, "", f"{last:,.1f} / {second:,.1f}"
-        )
+        yield Line(f"{name}: {what}, last quarter / second", last / second, "", f"{last:,.1f} / {second:,.1f}")
 
 
 def check(text: str, path: str, rows: Path) -> None:
@@ -140,9 +136,7 @@ def check(text: str, path: str, rows: Path) -> None:
             f"the stream found {found.num_rows} rows, {sums[0]}; a batch {wanted.num_rows}, {sums[1]}"
         )
     users = pc.count_distinct(table.column("user")).as_py()
-    print(
-        f"  {table.num_rows:,} events of {users:,} sub-streams: {found.num_rows:,} rows, as a batch finds them"
-    )
+    print(f"  {table.num_rows:,} events of {users:,} sub-streams: {found.num_rows:,} rows, as a batch finds them")
 
 
 def run(scale: float = 1.0) -> Iterator[Line]:
@@ -153,10 +147,7 @@ def run(scale: float = 1.0) -> Iterator[Line]:
     rows = ROWS if scale >= 1 else max(1000, int(ROWS * scale))
     with tempfile.TemporaryDirectory() as folder:
         path = write(Path(folder) / "events", files, rows)
-        config = {
-            "spark.sql.session.timeZone": "UTC",
-            "spark.sql.streaming.numRecentProgressUpdates": "100000",
-        }
+        config = {"spark.sql.session.timeZone": "UTC", "spark.sql.streaming.numRecentProgressUpdates": "100000"}
         spark = session("sparkleene soak", master="local[2]", memory="6g", config=config)
         try:
             for name, text in QUERIES.items():

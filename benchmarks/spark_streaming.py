@@ -38,9 +38,7 @@ LIVE = 60  # seconds
 CASES = ("cost", "buckets", "live")
 BOUNDS = {1_000: 2.5, 100_000: 4.0}
 
-PLAIN = (
-    "RETURN user, COUNT(*) PATTERN SEQ(A+, B) WHERE [user] GROUP-BY user WITHIN 10 seconds SLIDE 10 seconds"
-)
+PLAIN = "RETURN user, COUNT(*) PATTERN SEQ(A+, B) WHERE [user] GROUP-BY user WITHIN 10 seconds SLIDE 10 seconds"
 RISING = PLAIN.replace("[user]", "[user] AND A.price < NEXT(A).price")
 SLIDING = PLAIN.replace("WITHIN 10 seconds SLIDE 10", "WITHIN 60 seconds SLIDE 10")
 Make = Callable[[Any], Any]
@@ -83,9 +81,7 @@ def native(frame: Any) -> Any:
     """Return Spark's own count by user and window."""
     from pyspark.sql import functions as F
 
-    return frame.groupBy("user", F.window("time", "10 seconds")).agg(
-        F.count("*").cast("double").alias("count")
-    )
+    return frame.groupBy("user", F.window("time", "10 seconds")).agg(F.count("*").cast("double").alias("count"))
 
 
 def ours(text: str) -> Make:
@@ -116,9 +112,7 @@ class Bench:
         """Run a stream to its end, or for some seconds, into Parquet files."""
         self.runs += 1
         here = self.folder / f"run-{self.runs}"
-        writer = (
-            make(frame).writeStream.format("parquet").option("checkpointLocation", str(here / "checkpoint"))
-        )
+        writer = make(frame).writeStream.format("parquet").option("checkpointLocation", str(here / "checkpoint"))
         if seconds is None:
             writer = writer.trigger(availableNow=True)
         query = writer.start(str(here / "rows"))
@@ -164,10 +158,7 @@ class Bench:
                 yield Line(title, ran.batch / spark.batch, held, detail)
             detail = f"{found['ours'].latency:.2f} s / {spark.latency:.2f} s"
             yield Line(
-                f"{users:,} keys, from watermark to written row",
-                found["ours"].latency / spark.latency,
-                "",
-                detail,
+                f"{users:,} keys, from watermark to written row", found["ours"].latency / spark.latency, "", detail
             )
 
     def check(self, users: int, ran: Ran) -> None:
@@ -201,19 +192,13 @@ class Bench:
                             "substring('ABCD', 1 + pmod(hash(value, 7), 4), 1) AS type")
                 .withWatermark("time", "1 second")
             )  # fmt: skip
-            found = {
-                name: self.run(frame, make, LIVE) for name, make in (("Spark", native), ("ours", ours(PLAIN)))
-            }
+            found = {name: self.run(frame, make, LIVE) for name, make in (("Spark", native), ("ours", ours(PLAIN)))}
             one, other = found["ours"], found["Spark"]
             third = max(1, len(one.batches) // 3)
             growth = median(one.batches[-third:]) / median(one.batches[:third])
-            yield Line(
-                f"{rate:,} events/s: the last batches / the first", growth, "", f"{one.batch:.2f} s a batch"
-            )
+            yield Line(f"{rate:,} events/s: the last batches / the first", growth, "", f"{one.batch:.2f} s a batch")
             detail = f"{one.latency:.2f} s / {other.latency:.2f} s"
-            yield Line(
-                f"{rate:,} events/s: from watermark to written row", one.latency / other.latency, "", detail
-            )
+            yield Line(f"{rate:,} events/s: from watermark to written row", one.latency / other.latency, "", detail)
 
 
 def stamp(text: str) -> float:

@@ -26,9 +26,7 @@ print(time.perf_counter() - begin)
 
 def _seconds(code: str, cache: str) -> float:
     environment = os.environ | {"NUMBA_CACHE_DIR": cache}
-    done = subprocess.run(
-        [sys.executable, "-c", code], capture_output=True, text=True, check=True, env=environment
-    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, env=environment)
     return float(done.stdout)
 
 
@@ -39,14 +37,9 @@ def run(scale: float = 1.0) -> Iterator[Line]:
         base = min(_seconds(timed.format("pyarrow, numpy"), cache) for _ in range(3))
         import_ = min(_seconds(timed.format("sparkleene"), cache) for _ in range(3))
         yield Line(
-            "import sparkleene / import pyarrow and numpy",
-            import_ / base,
-            "",
-            f"{import_:.3f} s (bound: 0.3 s)",
+            "import sparkleene / import pyarrow and numpy", import_ / base, "", f"{import_:.3f} s (bound: 0.3 s)"
         )
         cold = _seconds(FIRST, cache)
         warm = min(_seconds(FIRST, cache) for _ in range(2))
-        yield Line(
-            "first results, kernels not compiled / cached", cold / warm, "", f"{cold:.1f} s, {warm:.2f} s"
-        )
+        yield Line("first results, kernels not compiled / cached", cold / warm, "", f"{cold:.1f} s, {warm:.2f} s")
         shutil.rmtree(Path(cache), ignore_errors=True)

@@ -62,8 +62,7 @@ def run(scale: float = 1.0) -> Iterator[Line]:
     exact = data.slice(0, events // 10)
     several = best(lambda: workload_of(50, numbers="exact").run(exact), 1)
     one = max(
-        best(lambda text=text: sk.query(text, numbers="exact").run(exact), 1)
-        for text in list(texts.values())[:10]
+        best(lambda text=text: sk.query(text, numbers="exact").run(exact), 1) for text in list(texts.values())[:10]
     )
     detail = f"{several:.2f} s / {one:.2f} s"
     yield Line(f"the same in exact numbers, {events // 10:,} events", several / one, "", detail)
@@ -124,9 +123,7 @@ def compared(scale: float = 1.0) -> Iterator[Line]:
     never = best(lambda: apart.run(data), 1)
     name = f"50 queries with a comparison / one, {events:,} events"
     yield Line(name, together / alone, "<= 6", f"{together:.4f} s / {alone:.4f} s")
-    yield Line(
-        "the same, one by one / together", never / together, ">= 8", f"{never:.3f} s / {together:.4f} s"
-    )
+    yield Line("the same, one by one / together", never / together, ">= 8", f"{never:.3f} s / {together:.4f} s")
 
 
 # ---- bursts that pay and bursts that do not
@@ -168,9 +165,7 @@ def bursty(scale: float = 1.0) -> Iterator[Line]:
         better = min(times["always"], times["none"])
         bound = "<= 1.1" if phase != "all" else "< 1"
         detail = ", ".join(f"{name} {seconds:.3f} s" for name, seconds in times.items())
-        yield Line(
-            f"bursts, {phase}: decided / better of all and none", times["auto"] / better, bound, detail
-        )
+        yield Line(f"bursts, {phase}: decided / better of all and none", times["auto"] / better, bound, detail)
     never = best(lambda: workload(texts, "never").run(streams["all"]), 1)
     detail = f"{never:.3f} s / {times['auto']:.3f} s"
     yield Line("bursts, all: queries one by one / decided", never / times["auto"], "", detail)

@@ -102,9 +102,7 @@ def road(events: int, seed: int = 3) -> pa.Table:
             "type": _words(kind, ("Position", "Accident")),
             "vehicle": pa.array(np.concatenate((vehicle, np.zeros(12, int))), mask=kind == 1),
             "segment": pa.array(np.concatenate((segment, where)) + 1),
-            "speed": pa.array(
-                np.round(np.concatenate((np.maximum(speed, 3), np.zeros(12))), 1), mask=kind == 1
-            ),
+            "speed": pa.array(np.round(np.concatenate((np.maximum(speed, 3), np.zeros(12))), 1), mask=kind == 1),
         }
     )
     return table.take(np.argsort(np.concatenate((seconds, accidents))))

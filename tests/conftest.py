@@ -38,22 +38,8 @@ if not SOAK and hasattr(providers, "_get_local_constants"):
 
 ORDER = (
     "tests/conformance/test_random.py",  # compiles most kernels, while the other process runs what needs none
-    *(
-        "tests/language/",
-        "tests/plan/",
-        "tests/draw/",
-        "tests/charts/",
-        "tests/test_generate.py",
-        "tests/columns/",
-    ),
-    *(
-        "tests/engine/",
-        "tests/ongoing/",
-        "tests/workload/",
-        "tests/olap/",
-        "tests/conformance/",
-        "tests/kernels/",
-    ),
+    *("tests/language/", "tests/plan/", "tests/draw/", "tests/charts/", "tests/test_generate.py", "tests/columns/"),
+    *("tests/engine/", "tests/ongoing/", "tests/workload/", "tests/olap/", "tests/conformance/", "tests/kernels/"),
     *("tests/spark/", "tests/test_docs.py", "tests/cli/", "tests/", "src/"),  # long files before short ones
 )
 

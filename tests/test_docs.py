@@ -110,9 +110,7 @@ def words_of(command: str) -> list[str]:
     (['sparkleene', 'check', 'a > b', '--short'], [], [])
     """
     outside = re.sub(r"'[^']*'", "", command.replace("\\\n", " "))
-    return (
-        [] if re.search(r"""[|&;<>()$`"*?~#\\\n]""", outside) else shlex.split(command.replace("\\\n", " "))
-    )
+    return [] if re.search(r"""[|&;<>()$`"*?~#\\\n]""", outside) else shlex.split(command.replace("\\\n", " "))
 
 
 def documents() -> Iterator[object]:
@@ -160,9 +158,7 @@ def anchors(path: Path) -> set[str]:
     return {re.sub(r"[^\w\- ]", "", heading.lower()).strip().replace(" ", "-") for heading in headings}
 
 
-@pytest.mark.parametrize(
-    "path", [ROOT / "CONTRIBUTING.md", *PAGES], ids=lambda path: str(path.relative_to(ROOT))
-)
+@pytest.mark.parametrize("path", [ROOT / "CONTRIBUTING.md", *PAGES], ids=lambda path: str(path.relative_to(ROOT)))
 def test_source_files_that_are_named_are_there(path: Path) -> None:
     package = ROOT / "src" / "sparkleene"
     text = re.sub(r"^```.*?^```", "", path.read_text(encoding="utf-8"), flags=re.MULTILINE | re.DOTALL)

@@ -152,9 +152,7 @@ def test_stock() -> None:
 
 
 def test_companies_of_a_sector_move_together() -> None:
-    table = made(
-        "stock", 100_000, groups=4, sectors=2, rate=75 / 55
-    )  # as many events of each as there usually are
+    table = made("stock", 100_000, groups=4, sectors=2, rate=75 / 55)  # as many events of each as there usually are
     window = (seconds(table) // 300).astype(int)
     moves = []
     for company in ("DELL", "AMAT", "IPIX"):  # the first two are of one sector

@@ -30,9 +30,7 @@ def private_uses(tree: ast.Module) -> Iterator[tuple[str, int]]:
     own = {
         node.attr
         for node in ast.walk(tree)
-        if isinstance(node, ast.Attribute)
-        and isinstance(node.value, ast.Name)
-        and node.value.id in ("self", "cls")
+        if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.value.id in ("self", "cls")
     }
     own |= {node.name for node in ast.walk(tree) if isinstance(node, ast.FunctionDef | ast.ClassDef)}
     own |= {
@@ -71,8 +69,7 @@ def test_shapes(relative: Path) -> None:
 def test_no_circles() -> None:
     """Modules that wait for each other at import cannot be read one after the other."""
     modules = {
-        ".".join(("sparkleene", *path.with_suffix("").parts)).removesuffix(".__init__"): path
-        for path in FILES
+        ".".join(("sparkleene", *path.with_suffix("").parts)).removesuffix(".__init__"): path for path in FILES
     }
     needs: dict[str, set[str]] = {}
     for name, path in modules.items():

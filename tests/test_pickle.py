@@ -42,9 +42,7 @@ MADE: dict[str, Callable[[], Any]] = {
         {x: COUNT.format(x) for x in ("Dallas", "Texas")}, hierarchy=PLACES, **COLUMNS
     ),
     "cube": lambda: sk.cube(
-        {x: f"RETURN COUNT(*) PATTERN SEQ({x}, Bus)" for x in ("Texas", "Dallas", "Austin")},
-        PLACES,
-        **COLUMNS,
+        {x: f"RETURN COUNT(*) PATTERN SEQ({x}, Bus)" for x in ("Texas", "Dallas", "Austin")}, PLACES, **COLUMNS
     ),
 }
 WAYS = {

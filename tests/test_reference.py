@@ -212,12 +212,7 @@ def test_negation_sees_its_window_only() -> None:
         ("A+", "A1 A3", "4 SLIDE 2", [(-2, 2, 1), (0, 4, 3), (2, 6, 1)]),  # all windows with an event
         ("A", "A0 A1 A3", "1 SLIDE 3", [(0, 1, 1), (3, 4, 1)]),  # a1 falls into the gap
         ("SEQ(A, B)", "A1 B2 A3", "2 SLIDE 2", []),  # a1 and b2 are in different windows
-        (
-            "A",
-            "A1 B2 A3",
-            "2 EVENTS SLIDE 1 EVENTS",
-            [(-1, 1, 1), (0, 2, 1), (1, 3, 1), (2, 4, 1)],
-        ),
+        ("A", "A1 B2 A3", "2 EVENTS SLIDE 1 EVENTS", [(-1, 1, 1), (0, 2, 1), (1, 3, 1), (2, 4, 1)]),
         ("A+", "A1 A1", "2 EVENTS SLIDE 2 EVENTS", [(0, 2, 2)]),  # one time still is one tick
         ("A+", "A5 A7 A9", "2 EVENTS SLIDE 2 EVENTS", [(0, 2, 3), (2, 4, 1)]),  # rows 0 and 1, row 2
         ("A+", "A1 A2", "5", [(-4, 1, 1), (-3, 2, 3)]),  # a row per tick where a trend ends
@@ -255,20 +250,8 @@ def test_window_offset() -> None:
         ("SEQ(A, B)", "A1k1 B2k1 A3k2 B4k1", "WHERE A.k = B.k", ANY, [(2,)]),  # a1 b2, a1 b4
         ("SEQ(A p, A q)", "A1k1 A2k2", "GROUP-BY p.k", ANY, [(1, 1)]),  # a2 may be q where k is 1
         ("SEQ(A, NOT C, B)", "A1k1 C2k2 B3k1", "WHERE [k]", ANY, [(1,)]),  # c2 is in another sub-stream
-        (
-            "A+",
-            "A1k1 A2k2",
-            "WHERE [k] WITHIN 9",
-            ANY,
-            [(-8, 1, 1), (-7, 2, 2)],
-        ),  # at 2 both count
-        (
-            "A+",
-            "A1k1 A2k2",
-            "GROUP-BY k WITHIN 9",
-            ANY,
-            [(-8, 1, 1, 1), (-7, 2, 2, 1)],
-        ),  # one group each
+        ("A+", "A1k1 A2k2", "WHERE [k] WITHIN 9", ANY, [(-8, 1, 1), (-7, 2, 2)]),  # at 2 both count
+        ("A+", "A1k1 A2k2", "GROUP-BY k WITHIN 9", ANY, [(-8, 1, 1, 1), (-7, 2, 2, 1)]),  # one group each
     ],
 )
 def test_substreams(pattern: str, events: str, rest: str, semantics: str, expected: list[tuple]) -> None:
@@ -341,10 +324,7 @@ def test_trends_of_and_are_pairs() -> None:
 
 def test_types_by_predicates() -> None:
     # A where x > 0, B where x < 2: x = 1 is both, and takes either label
-    types = (
-        ("A", Call(">", (Field(("x",)), Literal_(0)))),
-        ("B", Call("<", (Field(("x",)), Literal_(2)))),
-    )
+    types = (("A", Call(">", (Field(("x",)), Literal_(0)))), ("B", Call("<", (Field(("x",)), Literal_(2)))))
     query = replace(bound("SEQ(A, B)"), types=types)
     # 1 -> 1, 2 -> 1 as A -> B; times 1, 2, 3 hold x = 1, 2, 1: pairs (1, 3), (2, 3)
     assert evaluate(query, stream("Z1x1 Z2x2 Z3x1")) == [{"n": 2}]

@@ -19,11 +19,7 @@ def write(path: Path) -> None:
     random = np.random.default_rng(7)
     types = np.array(["View", "Search", "Cart", "Buy"])[random.choice(4, EVENTS, p=[0.6, 0.3, 0.07, 0.03])]
     seconds = np.sort(random.integers(0, 86_400, EVENTS))
-    table = {
-        "time": pa.array(seconds, pa.timestamp("s")),
-        "user": random.integers(0, USERS, EVENTS),
-        "type": types,
-    }
+    table = {"time": pa.array(seconds, pa.timestamp("s")), "user": random.integers(0, USERS, EVENTS), "type": types}
     pq.write_table(pa.table(table), path)
 
 

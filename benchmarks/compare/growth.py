@@ -38,9 +38,7 @@ def flink(jars: str, limit: float) -> dict[str, dict[int, list[str]]]:
 
 def sparkleene() -> dict[int, tuple[dict[str, float], float]]:
     """Return the row and the CPU seconds for each n; the first run, which compiles, is not counted."""
-    query = sk.query(
-        "RETURN COUNT(*), LOG2(COUNT(*)) PATTERN Stock S+ WHERE S.price > NEXT(S).price", type=None
-    )
+    query = sk.query("RETURN COUNT(*), LOG2(COUNT(*)) PATTERN Stock S+ WHERE S.price > NEXT(S).price", type=None)
     results = {}
     for n in (FLINK[0], *FLINK, *MORE):
         data = pa.table({"time": range(n), "price": range(n, 0, -1)})
@@ -52,9 +50,7 @@ def sparkleene() -> dict[int, tuple[dict[str, float], float]]:
 
 def main() -> None:
     theirs, ours = flink(sys.argv[1], float(sys.argv[2])), sparkleene()
-    print(
-        f"{'n':>7} {'falling':>9} {'CPU s':>8} {'all':>9} {'CPU s':>8} {'count':>11} {'log2':>9} {'CPU s':>8}"
-    )
+    print(f"{'n':>7} {'falling':>9} {'CPU s':>8} {'all':>9} {'CPU s':>8} {'count':>11} {'log2':>9} {'CPU s':>8}")
     for n, (row, seconds) in ours.items():
         cells = [cell for pattern in theirs.values() for cell in pattern.get(n, ["-", "-"])]
         print(

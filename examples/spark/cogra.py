@@ -72,9 +72,7 @@ behind = (
     .where(F.col("time") < some["window_end"])
 )
 found = q.trends(behind, limit=None).where(F.col("window_start") == some["window_start"])
-print(
-    f"{some['district']}, {some['window_start']:%H:%M} to {some['window_end']:%H:%M}: {some['count']:.0f} rides"
-)
+print(f"{some['district']}, {some['window_start']:%H:%M} to {some['window_end']:%H:%M}: {some['count']:.0f} rides")
 found.select(
     F.expr("events[0].rider").alias("rider"),
     F.expr("date_format(events[0].time, 'HH:mm:ss')").alias("pickup"),

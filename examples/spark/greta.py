@@ -56,9 +56,7 @@ by_sector.orderBy("window_start").show(truncate=False)
 # %%
 most = result.orderBy(F.desc("count")).first()
 assert most is not None
-print(
-    f"Most are in {most['sector']} from {most['window_start']:%H:%M:%S}: {most['count']:,.0f} down trends.\n"
-)
+print(f"Most are in {most['sector']} from {most['window_start']:%H:%M:%S}: {most['count']:,.0f} down trends.\n")
 
 # %% [markdown]
 # ## How Spark evaluates it

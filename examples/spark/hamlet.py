@@ -104,7 +104,5 @@ place = (F.col("district") == few["district"]) & (F.col("time") < few["window_en
 behind = events.where(place).where(F.col("time") >= few["window_start"])
 told = "transform(events, e -> concat(e.label, ' ', date_format(e.time, 'HH:mm:ss')))"
 found = pooled.trends(behind, limit=None).where(F.col("window_start") == few["window_start"])
-print(
-    f"{few['district']}, {few['window_start']:%H:%M} to {few['window_end']:%H:%M}: {few['count']:.0f} trends"
-)
+print(f"{few['district']}, {few['window_start']:%H:%M} to {few['window_end']:%H:%M}: {few['count']:.0f} trends")
 found.select(F.array_join(F.expr(told), ", ").alias("trend")).show(truncate=False)

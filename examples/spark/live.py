@@ -65,7 +65,5 @@ last = max(end for end, _ in live)
 wanted = {key: count for key, count in batch.items() if key[0] <= last}
 alike = sum(live[key] == count for key, count in wanted.items())
 dropped = sum(p.observedMetrics["sparkleene falling"].late_rows for p in running.recentProgress)
-print(
-    f"{len(live)} rows live, {len(wanted)} as a batch; {dropped} late prices, {len(wanted) - alike} rows differ"
-)
+print(f"{len(live)} rows live, {len(wanted)} as a batch; {dropped} late prices, {len(wanted) - alike} rows differ")
 assert live.keys() == wanted.keys() and len(wanted) - alike <= dropped

@@ -36,9 +36,7 @@ class Cube:
         first = next((one.options for one in compiled.values()), QueryOptions())
         common = first.change(**options, hierarchy=first.hierarchy if hierarchy is None else hierarchy)
         for name, one in compiled.items():
-            differing = [
-                option for option, value in vars(common).items() if value != vars(one.options)[option]
-            ]
+            differing = [option for option, value in vars(common).items() if value != vars(one.options)[option]]
             if differing:
                 help = "make all queries with the same options, or give the cube their texts"
                 raise _mistake(f"'{name}' has another {differing[0]}= than the cube", help)
@@ -178,9 +176,7 @@ def _mistake(message: str, help: str) -> QueryError:
 
 @list_options
 def cube(
-    queries: Mapping[str, str | Query],
-    hierarchy: HierarchyLike | None = None,
-    **options: Unpack[ReadingKeywords],
+    queries: Mapping[str, str | Query], hierarchy: HierarchyLike | None = None, **options: Unpack[ReadingKeywords]
 ) -> Cube:
     """Compile queries at several levels of abstraction, of which some follow from others.
 

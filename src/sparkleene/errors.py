@@ -92,23 +92,13 @@ class Place:
     filename: str = "query"
 
     def error(
-        self,
-        code: str,
-        message: str,
-        span: Span = NOWHERE,
-        help: str | None = None,
-        notes: Iterable[str] = (),
+        self, code: str, message: str, span: Span = NOWHERE, help: str | None = None, notes: Iterable[str] = ()
     ) -> DataError:
         """Return an error in the data, with a caret where a place in the text is known."""
         return DataError(diagnostic_at(code, message, span, help, notes), self.source, self.filename)
 
     def mistake(
-        self,
-        code: str,
-        message: str,
-        span: Span = NOWHERE,
-        help: str | None = None,
-        notes: Iterable[str] = (),
+        self, code: str, message: str, span: Span = NOWHERE, help: str | None = None, notes: Iterable[str] = ()
     ) -> QueryError:
         """Return an error in the query or in an argument beside it."""
         return QueryError(diagnostic_at(code, message, span, help, notes), self.source, self.filename)

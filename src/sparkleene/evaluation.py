@@ -69,9 +69,7 @@ class PreparedWorkload:
         from sparkleene.plan.part import Part
         from sparkleene.workload.merge import divide
 
-        singles = [
-            Part.single(name, query.plan_for(columns), query.place) for name, query in self.queries.items()
-        ]
+        singles = [Part.single(name, query.plan_for(columns), query.place) for name, query in self.queries.items()]
         if self.sharing in (None, "never"):
             return singles
         return divide([part.members[0] for part in singles], self.sharing == "always")
@@ -157,9 +155,7 @@ class PreparedWorkload:
             part = Part.single(name, plan, Place(query.text, name))
             how = (strategy, output_mode, query.canonical, query.tree.name)
             named = self.sharing is not None
-            queries[name] = Request(
-                part, options, tuple(query.columns(plan)), *how, number=number, named=named
-            )
+            queries[name] = Request(part, options, tuple(query.columns(plan)), *how, number=number, named=named)
         if self.sharing is None:
             return [*queries.values()]
         requests = []

@@ -65,9 +65,7 @@ class QueryOptions:
             given["hierarchy"] = read_hierarchy(concepts)
         made = replace(self, **given)  # type: ignore[arg-type]
         if made.numbers not in get_args(Numbers):
-            raise place.mistake(
-                "bad-option", f"numbers is '{made.numbers}'", help="choose 'double' or 'exact'"
-            )
+            raise place.mistake("bad-option", f"numbers is '{made.numbers}'", help="choose 'double' or 'exact'")
         number = isinstance(made.offset, int | float | Fraction) and math.isfinite(made.offset)
         if made.offset is not None and not number and not isinstance(made.offset, timedelta):
             help = "pass a number or a timedelta"

@@ -101,13 +101,7 @@ class Query:
         with held():
             return read.back(find_trends(run, read.table, limit))
 
-    def explain(
-        self,
-        data: Any = None,
-        *,
-        engine: Engine | None = None,
-        strategy: Strategy | None = None,
-    ) -> str:
+    def explain(self, data: Any = None, *, engine: Engine | None = None, strategy: Strategy | None = None) -> str:
         """Return how the query is evaluated, as text to read; `plan` is the same as data.
 
         With a DataFrame of Spark, or a path and engine="spark", also how Spark evaluates it over that data.
@@ -135,9 +129,7 @@ class Query:
 
         return to_svg(self.plan)
 
-    def plot(
-        self, result: Any, value: str | None = None, *, title: str | None = None, most: int = 8
-    ) -> Chart:
+    def plot(self, result: Any, value: str | None = None, *, title: str | None = None, most: int = 8) -> Chart:
         """Return a chart of a result of this query, which a notebook shows: a line per group over the windows.
 
         `result` is what `run` returned, `value` the column to draw, by default the first aggregate. The chart's
@@ -209,9 +201,7 @@ class Query:
         """
         from sparkleene.olap.roll_up import drill_down
 
-        return self._change(
-            hierarchy, lambda tree, known: drill_down(tree, name, to, insert, before, after, known)
-        )
+        return self._change(hierarchy, lambda tree, known: drill_down(tree, name, to, insert, before, after, known))
 
     def _change(
         self, hierarchy: HierarchyLike | None, change: Callable[[ast.Query, Hierarchy | None], ast.Query]

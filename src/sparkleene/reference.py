@@ -287,9 +287,7 @@ def _skips(repeat: Repeat, guards: Guards) -> Iterator[Guards]:
 class Matcher:
     """The events of one sub-stream in one window: nothing else exists for the trends among them."""
 
-    def __init__(
-        self, bound: Bound, events: tuple[Event, ...], labels: Mapping[int, tuple[int, ...]]
-    ) -> None:
+    def __init__(self, bound: Bound, events: tuple[Event, ...], labels: Mapping[int, tuple[int, ...]]) -> None:
         """Keep the events, and the spans of negated patterns once they are known."""
         self.bound = bound
         self.events = events
@@ -302,9 +300,7 @@ class Matcher:
 
     def _grow(self, trend: Trend, rests: frozenset[Rest], negated: bool) -> Iterator[Trend]:
         """Yield the trend if it is whole, and all that go on from it; `rests` are its parses still alive."""
-        if trend and any(
-            self._free(guards, trend[-1][0].order, None) for rest in rests for guards in _ends(rest)
-        ):
+        if trend and any(self._free(guards, trend[-1][0].order, None) for rest in rests for guards in _ends(rest)):
             yield trend
         steps = list(self._steps(trend, rests, negated))
         for event, label, after in steps:

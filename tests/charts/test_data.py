@@ -64,9 +64,7 @@ def test_a_result_without_numbers() -> None:
 
 
 def test_numbers_of_any_size() -> None:
-    read = parse_decimals(
-        ["9" * 5000, "-" + "9" * 5000, "0", "0.000", "12.5", "-0.0025", None, "1" + "0" * 17]
-    )
+    read = parse_decimals(["9" * 5000, "-" + "9" * 5000, "0", "0.000", "12.5", "-0.0025", None, "1" + "0" * 17])
     assert read.sign.tolist()[:6] == [1, -1, 0, 0, 1, -1] and math.isnan(read.sign[6])
     assert read.log10 == pytest.approx(
         [5000, 5000, -math.inf, -math.inf, math.log10(12.5), math.log10(0.0025), math.nan, 17], nan_ok=True
@@ -141,14 +139,7 @@ def test_places() -> None:
 
 
 def test_ticks_are_few_and_inside() -> None:
-    for values in (
-        ["1", "2"],
-        ["-5", "3"],
-        ["1", "9" * 5000],
-        ["0.001", "0.002"],
-        ["0", "3", "9" * 30],
-        ["7" * 9],
-    ):
+    for values in (["1", "2"], ["-5", "3"], ["1", "9" * 5000], ["0.001", "0.002"], ["0", "3", "9" * 30], ["7" * 9]):
         for scale in (scale_of(parse_decimals(values)), scale_of(parse_decimals(values), bars=True)):
             ticks = scale.ticks()
             assert 2 <= len(ticks) <= 9
@@ -160,9 +151,7 @@ def test_ticks_are_few_and_inside() -> None:
 
 
 def test_the_largest_groups_are_kept_in_order() -> None:
-    table = pa.table(
-        {"window_start": [0, 1] * 5, "g": list("ddaabbccee"), "n": [1.0, 2, 9, 1, 5, 5, 8, 0, -1, -9]}
-    )
+    table = pa.table({"window_start": [0, 1] * 5, "g": list("ddaabbccee"), "n": [1.0, 2, 9, 1, 5, 5, 8, 0, -1, -9]})
     made = chart(table, groups=["g"], most=3)
     assert [series.name for series in made.series] == ["a", "b", "c"]
     assert (made.left_out, made.more(3), made.more(2)) == (2, "and 2 groups more", "and 3 groups more")
@@ -227,10 +216,7 @@ def test_times_are_those_of_their_zone() -> None:
 
 
 def test_dates_and_decimals_are_windows_too() -> None:
-    for column in (
-        pa.array([0, 1, 2], pa.date32()),
-        pa.array([0, 1, 2], pa.int64()).cast(pa.decimal128(30, 2)),
-    ):
+    for column in (pa.array([0, 1, 2], pa.date32()), pa.array([0, 1, 2], pa.int64()).cast(pa.decimal128(30, 2))):
         made = chart(pa.table({"window_start": column, "n": [1.0, 2.0, 3.0]}))
         assert made.axis is not None and made.axis.windows == 3
 

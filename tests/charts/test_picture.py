@@ -21,11 +21,7 @@ INF = float("inf")
 
 def grouped(count: int, title: str = "") -> Chart:
     names = [f"_${i}$ <&> 東" for i in range(count)]
-    columns = {
-        "window_start": np.tile(STARTS, count),
-        "g": np.repeat(names, 12),
-        "n": np.arange(12.0 * count),
-    }
+    columns = {"window_start": np.tile(STARTS, count), "g": np.repeat(names, 12), "n": np.arange(12.0 * count)}
     return chart(pa.table(columns), groups=["g"], title=title, most=50)
 
 
@@ -50,9 +46,7 @@ CASES = {
     "numbers": chart(pa.table({"window_start": [-4, -2, 0, 2], "n": [1.0, 7.0, 31.0, 15.0]})),
     "bars": chart(pa.table({"g": ["$a", "b"], "n": [12.0, 7.0]}), groups=["g"]),
     "bars of both signs": chart(pa.table({"g": ["a", "b"], "n": [12.0, -7.0]}), groups=["g"]),
-    "log bars": chart(
-        pa.table({"g": ["a", "b", "c", "d"], "n": ["1" + "0" * 5000, "3", None, "0"]}), groups=["g"]
-    ),
+    "log bars": chart(pa.table({"g": ["a", "b", "c", "d"], "n": ["1" + "0" * 5000, "3", None, "0"]}), groups=["g"]),
     "infinite bars": chart(pa.table({"g": ["a", "b"], "n": [INF, -INF]}), groups=["g"]),
     "many bars": chart(pa.table({"g": list(range(99)), "n": list(range(99))}), groups=["g"], most=70),
     "one number": chart(pa.table({"n": [43.0]})),
@@ -127,8 +121,7 @@ def test_lines_break_at_missing_windows() -> None:
     x = np.array([0, 10, 40, 50, 60])
     broken_x, y = break_at_gaps(x, np.arange(5.0), axis_of(x))
     assert (
-        broken_x.tolist() == [0, 10, 10, 40, 50, 60]
-        and np.isnan(y).tolist() == [False, False, True] + [False] * 3
+        broken_x.tolist() == [0, 10, 10, 40, 50, 60] and np.isnan(y).tolist() == [False, False, True] + [False] * 3
     )
     uneven = np.array([0, 1, 50, 800])
     assert not np.isnan(break_at_gaps(uneven, np.arange(4.0), axis_of(uneven))[1]).any()

@@ -152,11 +152,7 @@ def test_the_only_window_is_named() -> None:
 @pytest.mark.parametrize("values", [[], [None, None], [float("nan")] * 2])
 def test_nothing_to_draw(values: list[float | None]) -> None:
     table = pa.table({"window_start": list(range(len(values))), "count": pa.array(values, pa.float64())})
-    assert chart(table, title="T").text().splitlines() == [
-        "T",
-        "count",
-        "  no values" if values else "  no rows",
-    ]
+    assert chart(table, title="T").text().splitlines() == ["T", "count", "  no values" if values else "  no rows"]
 
 
 def test_a_column_shows_the_largest_of_its_windows() -> None:
@@ -168,9 +164,7 @@ def test_a_column_shows_the_largest_of_its_windows() -> None:
 
 
 def test_groups_that_do_not_fit_are_counted() -> None:
-    table = pa.table(
-        {"window_start": [0, 1] * 50, "g": np.repeat(np.arange(50), 2), "count": np.arange(100.0)}
-    )
+    table = pa.table({"window_start": [0, 1] * 50, "g": np.repeat(np.arange(50), 2), "count": np.arange(100.0)})
     made = chart(table, groups=["g"], most=20)
     lines = made.text(height=8).splitlines()
     assert lines[-1] == "and 45 groups more"
@@ -191,12 +185,7 @@ def test_printing_a_chart_draws_it() -> None:
 
 # ---- any table
 
-numbers = st.one_of(
-    st.none(),
-    st.floats(),
-    st.integers(-5, 5).map(float),
-    st.floats(1e300, 1.7e308),
-)
+numbers = st.one_of(st.none(), st.floats(), st.integers(-5, 5).map(float), st.floats(1e300, 1.7e308))
 exact = st.one_of(
     st.none(),
     st.integers(-(10**40), 10**40).map(str),
@@ -204,10 +193,7 @@ exact = st.one_of(
     st.integers(1, 600).map(lambda n: "-0." + "0" * n + "3"),
 )
 starts = st.one_of(
-    st.integers(-(2**63), 2**63 - 1),
-    st.integers(0, 50),
-    st.floats(-1e6, 1e6),
-    st.datetimes().map(np.datetime64),
+    st.integers(-(2**63), 2**63 - 1), st.integers(0, 50), st.floats(-1e6, 1e6), st.datetimes().map(np.datetime64)
 )
 
 

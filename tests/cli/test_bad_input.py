@@ -57,9 +57,7 @@ def test_files_of_other_kinds(here: Path) -> None:
     (here / "notes.doc").write_text("hello")
     assert "'notes.doc' is neither Parquet, CSV nor JSON lines" in said(here, COUNT, "notes.doc")
     pq.write_table(pa.table({"time": [1], "type": ["A"]}), here / "a.parquet")
-    assert said(here, COUNT, "events.csv", "a.parquet").endswith(
-        "the events are of several kinds: csv, parquet"
-    )
+    assert said(here, COUNT, "events.csv", "a.parquet").endswith("the events are of several kinds: csv, parquet")
     (here / "mixed").mkdir()
     (here / "mixed" / "a.csv").write_text(EVENTS)
     (here / "mixed" / "a.json").write_text('{"time": 1, "type": "A"}\n')
@@ -93,9 +91,7 @@ def test_a_wrong_query_shows_the_place(here: Path) -> None:
     [line] = [i for i, text in enumerate(shown) if text.startswith("3 | ")]
     assert shown[line] == "3 | WHERE A.x > 3" and shown[line + 1] == "  | ^^^^^"
     whole = bad("run", "RETURN SUM(A.xx) PATTERN A+", "events.csv", *LOCAL, cwd=here)
-    assert whole.startswith(
-        "error[unknown-attribute]: event type 'A' has no attribute 'xx'\n --> query:1:14\n"
-    )
+    assert whole.startswith("error[unknown-attribute]: event type 'A' has no attribute 'xx'\n --> query:1:14\n")
 
 
 def test_queries_that_are_none(here: Path) -> None:
@@ -119,9 +115,7 @@ def test_queries_that_are_none(here: Path) -> None:
 
 def test_a_long_query_runs(here: Path) -> None:
     values = ", ".join(map(str, range(5000)))
-    (here / "long.q").write_text(
-        f"RETURN COUNT(*) PATTERN A+ WHERE A.x IN ({values}) /* {'long ' * 50_000} */"
-    )
+    (here / "long.q").write_text(f"RETURN COUNT(*) PATTERN A+ WHERE A.x IN ({values}) /* {'long ' * 50_000} */")
     assert good("run", "long.q", "events.csv", *LOCAL, cwd=here) == "count\n7\n"
 
 
@@ -173,9 +167,7 @@ def test_no_space_is_left(here: Path) -> None:
         name = f"full.{kind}"
         (here / name).symlink_to("/dev/full")
         first = said(here, QUERY, "events.csv", "-o", name)
-        assert (
-            first.startswith(f"error: '{name}': cannot be written: ") and "No space left on device" in first
-        )
+        assert first.startswith(f"error: '{name}': cannot be written: ") and "No space left on device" in first
         assert (here / name).is_symlink()
     whole = bad("generate", "stock", "--events", "100", "-o", "full.parquet", cwd=here)
     assert "'full.parquet': cannot be written: " in whole and (here / "full.parquet").is_symlink()

@@ -109,9 +109,7 @@ def test_folders_patterns_and_several_files(here: Path) -> None:
 
 
 def test_names_of_columns_can_be_anything(here: Path) -> None:
-    (here / "odd.csv").write_text(
-        'time,type,unit price,order,ä,a.b,"q""`x",-o\n1,A,2,1,3,4,5,6\n2,A,3,1,3,4,5,7\n'
-    )
+    (here / "odd.csv").write_text('time,type,unit price,order,ä,a.b,"q""`x",-o\n1,A,2,1,3,4,5,6\n2,A,3,1,3,4,5,7\n')
     query = (
         'RETURN `unit price`, SUM(A.`ä`), SUM(A.`a.b`), SUM(A.`order`), SUM(A.`q"``x`), MAX(A.`-o`) '
         "PATTERN A+ GROUP-BY `unit price`"
@@ -150,9 +148,7 @@ def test_no_rows_are_a_header(here: Path) -> None:
         ("RETURN COUNT(*) PATTERN A+ WITHIN 1 minute SLIDE 1 minute", ["--time-unit", "minutes"], "1,2,1"),
     ],
 )  # fmt: skip
-def test_options_say_how_events_are_read(
-    here: Path, query: str, options: list[str], rows: str | None
-) -> None:
+def test_options_say_how_events_are_read(here: Path, query: str, options: list[str], rows: str | None) -> None:
     if rows is None:  # a time is empty
         assert bad("run", query, "events.csv", *options, *LOCAL, cwd=here).startswith("error[null-time]: ")
     else:
@@ -192,10 +188,7 @@ def test_charts(here: Path) -> None:
 def test_a_chart_of_what_is_not_there(here: Path) -> None:
     said = bad("run", QUERY, "events.csv", *LOCAL, "--plot", "--plot-value", "summ", cwd=here)
     assert said.startswith("error[bad-option]: the result has no aggregate 'summ'\n")
-    for name, what in (
-        ("a.gif", "'a.gif' does not end in .png or .svg"),
-        ("no/a.svg", "there is no folder 'no'"),
-    ):
+    for name, what in (("a.gif", "'a.gif' does not end in .png or .svg"), ("no/a.svg", "there is no folder 'no'")):
         said = bad("run", QUERY, "events.csv", *LOCAL, "--plot-file", name, "-o", "out.csv", cwd=here)
         assert what in said.splitlines()[0]
         assert not (here / "out.csv").exists()  # it is said before the work is done

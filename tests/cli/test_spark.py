@@ -22,12 +22,7 @@ import sparkleene as sk
 
 pytestmark = pytest.mark.spark
 
-QUICK = (
-    "--master",
-    "local[2]",
-    "--conf",
-    "spark.driver.extraJavaOptions=-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
-)
+QUICK = ("--master", "local[2]", "--conf", "spark.driver.extraJavaOptions=-XX:TieredStopAtLevel=1 -XX:+UseSerialGC")
 FALLING = """
     RETURN sector, COUNT(*), MIN(S.price) PATTERN Stock S+ WHERE [company, sector] AND S.price > NEXT(S).price
     GROUP-BY sector WITHIN 10 seconds SLIDE 10 seconds
@@ -58,18 +53,14 @@ def test_the_same_rows_as_the_local_engine(streams: Path, local: str) -> None:
 def test_a_process_of_its_own(streams: Path, local: str, tmp_path: Path) -> None:
     files = [streams / "stock.parquet", "-o", "rows", "-f", "csv"]
     assert good("run", FALLING, *files, *QUICK, cwd=tmp_path, env=environment()) == ""
-    assert [row[2] for row in rows(tmp_path / "rows")] == [
-        line.split(",")[2] for line in local.splitlines()[1:]
-    ]
+    assert [row[2] for row in rows(tmp_path / "rows")] == [line.split(",")[2] for line in local.splitlines()[1:]]
     assert {path.name for path in streams.iterdir()} == {"stock.parquet", "stock.csv", "stock.json"}
 
 
 @pytest.mark.usefixtures("commands_share_spark")
 def test_tasks_write_to_a_folder(streams: Path, local: str, tmp_path: Path) -> None:
     output = tmp_path / "rows"
-    assert (
-        good("run", FALLING, streams / "stock.json", *QUICK, "-o", output, "-f", "json", cwd=tmp_path) == ""
-    )
+    assert good("run", FALLING, streams / "stock.json", *QUICK, "-o", output, "-f", "json", cwd=tmp_path) == ""
     assert (output / "_SUCCESS").exists()
     found = sum(len(path.read_text().splitlines()) for path in output.glob("*.json"))
     assert found == len(local.splitlines()) - 1
@@ -81,9 +72,7 @@ def test_tasks_write_to_a_folder(streams: Path, local: str, tmp_path: Path) -> N
 def test_what_is_wrong_with_the_data_is_said_in_our_words(tmp_path: Path) -> None:
     (tmp_path / "null.csv").write_text("time,type\n1,A\n,A\n")
     said = bad("run", "RETURN COUNT(*) PATTERN A+", "null.csv", *QUICK, "-o", "out.csv", cwd=tmp_path)
-    assert (
-        said.startswith("error[null-time]: the time 'time' is NULL in some row\n") and "= help: drop" in said
-    )
+    assert said.startswith("error[null-time]: the time 'time' is NULL in some row\n") and "= help: drop" in said
     assert len(said.splitlines()) < 6
     assert [path.name for path in tmp_path.iterdir()] == ["null.csv"]
 
@@ -208,6 +197,4 @@ def test_a_folder_goes_on_where_it_stopped(streams: Path, local: str, tmp_path: 
         seen = now
     wanted = [line.split(",") for line in local.splitlines()[1:]]
     assert len({(row[0], row[2]) for row in seen}) == len(seen)  # no window twice
-    assert [[row[2], float(row[3])] for row in seen] == [
-        [row[2], float(row[3])] for row in wanted[: len(seen)]
-    ]
+    assert [[row[2], float(row[3])] for row in seen] == [[row[2], float(row[3])] for row in wanted[: len(seen)]]

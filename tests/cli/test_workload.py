@@ -71,11 +71,7 @@ def test_formats(here: Path) -> None:
     table = good("run", "several.q", "events.csv", *LOCAL, "-f", "table", cwd=here).splitlines()
     assert table[0].split() == ["query", "user", "count", "sum_A_x"] and len(table) == 7
     good("run", "several.q", "events.csv", *LOCAL, "-o", "out.parquet", cwd=here)
-    assert pq.read_table(here / "out.parquet").column("query").to_pylist()[::2] == [
-        "sums",
-        "ends-with-b",
-        "q3",
-    ]
+    assert pq.read_table(here / "out.parquet").column("query").to_pylist()[::2] == ["sums", "ends-with-b", "q3"]
 
 
 def test_a_chart_of_each_query(here: Path) -> None:
@@ -130,12 +126,7 @@ def test_no_trends(here: Path) -> None:
 
 def test_on_a_terminal(here: Path) -> None:
     code, seen = terminal("run", "several.q", "events.csv", *LOCAL, cwd=here)
-    assert (
-        code == 0
-        and "query        user  count  sum_A_x" in seen
-        and "5 rows" in seen
-        and "bursts" not in seen
-    )
+    assert code == 0 and "query        user  count  sum_A_x" in seen and "5 rows" in seen and "bursts" not in seen
 
 
 @pytest.mark.spark
@@ -168,9 +159,7 @@ def test_two_queries_of_one_name(here: Path) -> None:
     (here / "twice.q").write_text(f"{SEVERAL}sums: RETURN COUNT(*) PATTERN A")
     for command in (["run", "twice.q", "events.csv"], ["explain", "twice.q"], ["check", "twice.q"]):
         said = bad(*command, cwd=here)
-        assert "error[duplicate-name]: two queries are called 'sums'" in said and where(said) == [
-            "twice.q:8:1"
-        ]
+        assert "error[duplicate-name]: two queries are called 'sums'" in said and where(said) == ["twice.q:8:1"]
     said = bad("explain", f"q2: {QUERY}", "-q", QUERY, cwd=here)
     assert "two queries are called 'q2'" in said
 

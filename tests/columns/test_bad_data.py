@@ -96,9 +96,7 @@ def test_missing_field_of_a_struct() -> None:
 def test_column_twice() -> None:
     twice = pa.table([pa.array([1]), pa.array(["A"]), pa.array([2])], names=["time", "type", "time"])
     assert code(A, twice) == "duplicate-column"
-    unread = pa.table(
-        [pa.array([1]), pa.array(["A"]), *[pa.array([2])] * 2], names=["time", "type", "x", "x"]
-    )
+    unread = pa.table([pa.array([1]), pa.array(["A"]), *[pa.array([2])] * 2], names=["time", "type", "x", "x"])
     assert run(A, unread) == [{"n": 1.0}]
 
 
@@ -133,11 +131,7 @@ WRONG = {
     "text + number": (f"{A} WHERE A.x + 1 > 3", table("A", x=["a"]), "wrong-type"),
     "list key": (f"{A} GROUP-BY k", table("A", k=[[1]]), "wrong-type"),
     "struct key": (f"{A} GROUP-BY k", table("A", k=[{"x": 1}]), "wrong-type"),
-    "clock without unit": (
-        f"{A} WITHIN 2 SLIDE 2",
-        table("A", pa.array([1], pa.timestamp("s"))),
-        "unit-needed",
-    ),
+    "clock without unit": (f"{A} WITHIN 2 SLIDE 2", table("A", pa.array([1], pa.timestamp("s"))), "unit-needed"),
     "number with unit": (f"{A} WITHIN 2 s SLIDE 2 s", table("A"), "unit-unknown"),
     "half of an integer": (f"{A} WITHIN 1.5 SLIDE 1.5", table("A"), "window-not-integer"),
     "overflow in a condition": (f"{A} WHERE A.x + A.x > 1", table("A", x=[2**62]), "overflow"),
@@ -226,9 +220,7 @@ def test_values_without_an_exact_form() -> None:
 
 # ---- little data
 
-EVERYTHING = [
-    "COUNT(*) AS n, SUM(A.x), AVG(A.x), MIN(A.x), MAX(A.x), COUNT(A), LOG2(COUNT(*))",
-]
+EVERYTHING = ["COUNT(*) AS n, SUM(A.x), AVG(A.x), MIN(A.x), MAX(A.x), COUNT(A), LOG2(COUNT(*))"]
 WINDOWS = ["", "WITHIN 10 SLIDE 10", "WITHIN 10 SLIDE 5", "WITHIN 10", "WITHIN 4 EVENTS SLIDE 2 EVENTS"]
 
 
@@ -278,9 +270,7 @@ def test_rows_without_a_type() -> None:
 def test_attributes_that_are_always_null() -> None:
     for numbers in ("double", "exact"):
         (row,) = run(
-            "RETURN SUM(A.x), AVG(A.x), MIN(A.x), MAX(A.x) PATTERN A+",
-            table("AA", x=pa.nulls(2)),
-            numbers=numbers,
+            "RETURN SUM(A.x), AVG(A.x), MIN(A.x), MAX(A.x) PATTERN A+", table("AA", x=pa.nulls(2)), numbers=numbers
         )
         assert list(row.values()) == [None] * 4
     assert count("WHERE A.x < NEXT(A).x", table("AA", x=pa.nulls(2))) == [2.0]
@@ -375,9 +365,7 @@ def test_windows_over_doubles_are_exact(step: float, size: str, slide: str) -> N
 
 
 @pytest.mark.parametrize("size", ["0.3", "0.1", "1", "0.25", "2.7"])
-@given(
-    times=st.lists(st.integers(-50, 50).map(lambda k: k * 0.1) | st.floats(-5, 5), min_size=1, max_size=12)
-)
+@given(times=st.lists(st.integers(-50, 50).map(lambda k: k * 0.1) | st.floats(-5, 5), min_size=1, max_size=12))
 @settings(max_examples=cases(30))
 def test_windows_per_trigger_over_doubles_are_exact(size: str, times: list[float]) -> None:
     rows = run(f"RETURN COUNT(*) AS n PATTERN A WITHIN {size}", table("A" * len(times), times))

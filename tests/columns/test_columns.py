@@ -74,13 +74,7 @@ def test_bad_times():
             "ok": [DAY, DAY],
         }
     )
-    wrong = {
-        "null": "null-time",
-        "day": "null-time",
-        "nan": "nan-time",
-        "inf": "nan-time",
-        "text": "wrong-type",
-    }
+    wrong = {"null": "null-time", "day": "null-time", "nan": "nan-time", "inf": "nan-time", "text": "wrong-type"}
     wrong |= {"flag": "wrong-type", "big": "overflow", "other": "missing-column"}
     for name, expected in wrong.items():
         assert code(DataError, time_column, table, name) == expected
@@ -167,11 +161,7 @@ def test_masks_of_numbered_types(type):
 def test_masks_of_far_numbers():
     for type, far in ((pa.int64(), 2**62), (pa.uint64(), 2**64 - 1)):
         table = pa.table({"t": pa.array([1, far, None], type)})
-        assert label_masks(bound(("a", "1"), ("b", str(far)), ("c", "x")), table, "t")[0].tolist() == [
-            1,
-            2,
-            0,
-        ]
+        assert label_masks(bound(("a", "1"), ("b", str(far)), ("c", "x")), table, "t")[0].tolist() == [1, 2, 0]
 
 
 def test_masks_without_a_type_column_and_with_predicates():
@@ -185,9 +175,7 @@ def test_masks_without_a_type_column_and_with_predicates():
     assert masks.tolist() == [3, 0, 0] and not plain
 
 
-@pytest.mark.parametrize(
-    ("count", "dtype"), [(8, np.uint8), (9, np.uint16), (17, np.uint32), (64, np.uint64)]
-)
+@pytest.mark.parametrize(("count", "dtype"), [(8, np.uint8), (9, np.uint16), (17, np.uint32), (64, np.uint64)])
 def test_masks_are_as_wide_as_needed(count, dtype):
     term = Call("=", (X, Literal_(1)))
     names = bound(*((f"l{i}", "A") for i in range(count)), local=((),) * (count - 1) + ((term,),))
@@ -209,9 +197,7 @@ def test_a_predicate_that_overflows_on_rows_of_another_type_is_fine():
     names = bound(("A", "A"), ("B", "B"), local=((term,), ()))
     table = pa.table({"t": ["A", "B", "A"], "x": [1, 2**62, 2]})
     assert label_masks(names, table, "t")[0].tolist() == [0, 2, 1]
-    assert (
-        code(DataError, label_masks, names, table.slice(0).set_column(0, "t", [["A"] * 3]), "t") == "overflow"
-    )
+    assert code(DataError, label_masks, names, table.slice(0).set_column(0, "t", [["A"] * 3]), "t") == "overflow"
 
 
 # ---- keys
@@ -292,9 +278,7 @@ def test_combinations(data, count, rows, size, hashing):
     tuples = [None if -1 in each else each for each in zip(*(p.tolist() for p in parts), strict=True)]
     assert [c < 0 for c in found.tolist()] == [t is None for t in tuples]
     assert (
-        len(set(zip(found.tolist(), tuples, strict=True)) - {(-1, None)})
-        == len(set(tuples) - {None})
-        == len(first)
+        len(set(zip(found.tolist(), tuples, strict=True)) - {(-1, None)}) == len(set(tuples) - {None}) == len(first)
     )
     assert found[first].tolist() == list(range(len(first)))
 
@@ -335,9 +319,7 @@ def test_sum_values():
         assert sum_values(NUMBERS, (name,)).tolist() == pytest.approx(wanted, nan_ok=True)
     assert np.isnan(sum_values(NUMBERS, ("n",))).all()
     assert (
-        code(DataError, sum_values, NUMBERS, ("t",))
-        == code(DataError, sum_values, NUMBERS, ("b",))
-        == "wrong-type"
+        code(DataError, sum_values, NUMBERS, ("t",)) == code(DataError, sum_values, NUMBERS, ("b",)) == "wrong-type"
     )
     with pytest.raises(DataError, match=r"'t' is text .string., for example 'a'"):
         sum_values(NUMBERS, ("t",))
@@ -400,9 +382,7 @@ LOW = [
 def test_low_values(column, maximum):
     table = pa.table({"x": pa.chunked_array([column[:2], column[2:]])})
     kept, back = low_values(table, ("x",), maximum)
-    assert kept.dtype == np.float64 and np.argsort(kept).tolist() == (
-        [3, 0, 2, 1] if maximum else [2, 0, 3, 1]
-    )
+    assert kept.dtype == np.float64 and np.argsort(kept).tolist() == ([3, 0, 2, 1] if maximum else [2, 0, 3, 1])
     type = fields.value_type(column.type)
     found = back(np.array([kept[0], math.nan, np.nanmin(kept)]))
     assert found.type == type

@@ -24,8 +24,7 @@ COMPARISONS = {
 }
 TEXT = st.text(alphabet="ab\u00e9\U0001f600\uffff", max_size=2)
 INT = st.one_of(
-    st.integers(-3, 3),
-    st.sampled_from([2**53, 2**53 + 1, -(2**53) - 1, 2**60 + 1, 2**60, 2**63 - 1, -(2**63)]),
+    st.integers(-3, 3), st.sampled_from([2**53, 2**53 + 1, -(2**53) - 1, 2**60 + 1, 2**60, 2**63 - 1, -(2**63)])
 )
 FLOAT = st.one_of(
     st.sampled_from([0.0, -0.0, 1.5, math.nan, math.inf, -math.inf, 2.0**53, 2.0**60, 1e300, 2.0**63])
@@ -151,9 +150,7 @@ def test_evaluate_is_what_python_says_row_by_row(table, term):
 
 
 @settings(max_examples=cases(400), deadline=None)
-@given(
-    tables(), st.sampled_from(list(COMPARISONS)), st.one_of(st.tuples(k, k) for k in (NUMBER, WORD, TRUTH))
-)
+@given(tables(), st.sampled_from(list(COMPARISONS)), st.one_of(st.tuples(k, k) for k in (NUMBER, WORD, TRUTH)))
 @np.errstate(all="ignore")
 def test_sides_compare_like_the_values_for_every_pair(table, op, pair):
     rows = [{name: table[name][i].as_py() for name in COLUMNS} for i in range(table.num_rows)]
@@ -226,17 +223,8 @@ def test_dictionaries_with_nulls_inside_and_different_chunks():
     table = pa.table({"x": pa.chunked_array([one, two])})
     x = Field(("x",))
     assert evaluate(Call("isnull", (x,)), table).to_pylist() == [False, True, True, False, False, False]
-    assert evaluate(Call("=", (Literal_("a"), x)), table).to_pylist() == [
-        True,
-        None,
-        None,
-        False,
-        False,
-        True,
-    ]
-    assert rank_sides(x, x, "<", table)[0].tolist() == pytest.approx(
-        [0, math.nan, math.nan, 1, 1, 0], nan_ok=True
-    )
+    assert evaluate(Call("=", (Literal_("a"), x)), table).to_pylist() == [True, None, None, False, False, True]
+    assert rank_sides(x, x, "<", table)[0].tolist() == pytest.approx([0, math.nan, math.nan, 1, 1, 0], nan_ok=True)
 
 
 @pytest.mark.parametrize(
@@ -343,9 +331,7 @@ def test_numeric():
     )
     assert evaluate_number(Literal_(2), table).tolist() == [2, 2]
     assert evaluate_number(Literal_(None), table).tolist() == pytest.approx([math.nan] * 2, nan_ok=True)
-    assert evaluate_number(Field(("b",)), table, boolean=True).tolist() == pytest.approx(
-        [1, math.nan], nan_ok=True
-    )
+    assert evaluate_number(Field(("b",)), table, boolean=True).tolist() == pytest.approx([1, math.nan], nan_ok=True)
     for name, message in (("b", "number is needed"), ("t", "number is needed"), ("big", "beyond 2\\^53")):
         with pytest.raises(DataError, match=message):
             evaluate_number(Field((name,)), table)

@@ -186,11 +186,7 @@ def test_keys_keep_their_type_in_frames() -> None:
 
 def test_frames_without_rows() -> None:
     text = "RETURN COUNT(*) AS n PATTERN SEQ(A, B) GROUP-BY k WITHIN 5 SLIDE 5"
-    for none in (
-        events(1).slice(0, 0),
-        events(1).slice(0, 0).to_pandas(),
-        pl.from_arrow(events(1)).slice(0, 0),
-    ):  # type: ignore[union-attr]
+    for none in (events(1).slice(0, 0), events(1).slice(0, 0).to_pandas(), pl.from_arrow(events(1)).slice(0, 0)):  # type: ignore[union-attr]
         result = sk.query(text).run(none)
         assert isinstance(result, type(none))
         assert rows_of(result) == []
@@ -231,11 +227,7 @@ def test_what_cannot_be_read(data: Any, code: str) -> None:
 
 
 def test_broken_files(tmp_path: Path) -> None:
-    for name, content in {
-        "a.parquet": b"PAR1 and no more",
-        "b.csv": b"",
-        "c.txt": b"time,type\n1,A\n",
-    }.items():
+    for name, content in {"a.parquet": b"PAR1 and no more", "b.csv": b"", "c.txt": b"time,type\n1,A\n"}.items():
         (tmp_path / name).write_bytes(content)
         with pytest.raises(sk.DataError) as caught:
             sk.query("RETURN COUNT(*) PATTERN A").run(tmp_path / name)

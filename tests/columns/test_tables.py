@@ -75,10 +75,7 @@ def test_folders_with_partitions(tmp_path):
     pq.write_to_dataset(TABLE, tmp_path / "d", partition_cols=["type"])
     (tmp_path / "d" / "_SUCCESS").touch()
     table, _ = read_data(tmp_path / "d", ["time", "type"])
-    assert sorted(zip(table["time"].to_pylist(), table["type"].to_pylist(), strict=True)) == [
-        (1, "A"),
-        (2, "B"),
-    ]
+    assert sorted(zip(table["time"].to_pylist(), table["type"].to_pylist(), strict=True)) == [(1, "A"), (2, "B")]
 
 
 @pytest.mark.parametrize("name", ["e.csv", "e.csv.gz", "E.CSV"])
@@ -194,9 +191,7 @@ def test_text_of_times_says_how_to_cast_it(values, type, encoded):
 @pytest.mark.parametrize("values", [["soon", "later"], [None, None], ["17", "soon"], []])
 def test_text_that_is_no_time(values):
     with pytest.raises(DataError, match=r"a time cannot be read(.|\n)*cast 'time' to a timestamp") as caught:
-        sk.query("RETURN COUNT(*) PATTERN A+", type=None).run(
-            pa.table({"time": pa.array(values, pa.string())})
-        )
+        sk.query("RETURN COUNT(*) PATTERN A+", type=None).run(pa.table({"time": pa.array(values, pa.string())}))
     assert "pc.cast" not in str(caught.value)
 
 

@@ -56,9 +56,7 @@ def through_tasks(query: sk.Query, table: pa.Table) -> Rows:
         together = pa.Table.from_batches(parts, wider)
         if not pc.any(together.column(packing.AGAIN)).as_py():
             break
-    total = tasks.Total(job, schema)(
-        pa.Table.from_batches(parts, wider).select(job.schema.names).to_batches()
-    )
+    total = tasks.Total(job, schema)(pa.Table.from_batches(parts, wider).select(job.schema.names).to_batches())
     return in_order(plan.bound.group_names, pa.Table.from_batches(total, schema).to_pylist())
 
 

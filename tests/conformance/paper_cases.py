@@ -221,12 +221,7 @@ COGRA_EXAMPLES = (
             stream("a1 a2 b3"),
             expected=count(number),
         )
-        for pattern, number in (
-            ("SEQ(A*, B)", 4),
-            ("SEQ(A+, B) OR B", 4),
-            ("SEQ(A?, B)", 3),
-            ("SEQ(A, B) OR B", 3),
-        )
+        for pattern, number in (("SEQ(A*, B)", 4), ("SEQ(A+, B) OR B", 4), ("SEQ(A?, B)", 3), ("SEQ(A, B) OR B", 3))
     ),
 )
 
@@ -252,17 +247,11 @@ def greta_prefixes() -> Iterator[PaperCase]:
     )
     # 6(b): b2 = 1; b7 = 1 + 2 + 4; b9 = 1 + 2 + 4 + 8.
     yield from prefixes(
-        "GRETA figure 6(b)",
-        "RETURN COUNT(*) PATTERN SEQ(A+, B)",
-        FIGURE_6,
-        [0, 1, 1, 1, 1, 1, 1, 1, 8, 8, 23],
+        "GRETA figure 6(b)", "RETURN COUNT(*) PATTERN SEQ(A+, B)", FIGURE_6, [0, 1, 1, 1, 1, 1, 1, 1, 8, 8, 23]
     )
     # 6(c), stated: a4.count = 6, b7.count = 10, final count 43 = 1 + 10 + 32.
     yield from prefixes(
-        "GRETA figure 6(c)",
-        f"RETURN COUNT(*) PATTERN {AB}",
-        FIGURE_6,
-        [0, 1, 1, 1, 1, 1, 1, 1, 11, 11, 43],
+        "GRETA figure 6(c)", f"RETURN COUNT(*) PATTERN {AB}", FIGURE_6, [0, 1, 1, 1, 1, 1, 1, 1, 11, 11, 43]
     )
     # 6(c): a1 = 1, a3 = 3, a4 = 6, a8 = 1 + (1 + 3 + 6) + (1 + 10) = 22, added up.
     yield from prefixes(
@@ -289,14 +278,7 @@ GRETA_EXAMPLES = (
         f"RETURN COUNT(*), COUNT(A), MIN(A.attr), MAX(A.attr), SUM(A.attr), AVG(A.attr) PATTERN {AB}",
         FIGURE_3,
         expected=(
-            {
-                "count": 11,
-                "count_A": 20,
-                "min_A_attr": 4,
-                "max_A_attr": 6,
-                "sum_A_attr": 100,
-                "avg_A_attr": 5.0,
-            },
+            {"count": 11, "count_A": 20, "min_A_attr": 4, "max_A_attr": 6, "sum_A_attr": 100, "avg_A_attr": 5.0},
         ),
     ),
     # Example 4: e3 parts c2 from d6, so (c5,d6) is the only match; without the inner NOT there are two.
@@ -307,10 +289,7 @@ GRETA_EXAMPLES = (
         expected=count(1),
     ),
     PaperCase(
-        "GRETA example 2, sub-pattern SEQ(C, D)",
-        "RETURN COUNT(*) PATTERN SEQ(C, D)",
-        FIGURE_6,
-        expected=count(2),
+        "GRETA example 2, sub-pattern SEQ(C, D)", "RETURN COUNT(*) PATTERN SEQ(C, D)", FIGURE_6, expected=count(2)
     ),
     # Paper differs: example 5 deletes all a's before e3, also for trends that go on to later a's. By
     # definition e3 only forbids trends whose last event is before it: of 15 trends of A+ only (a1) goes.
@@ -494,9 +473,7 @@ SHOP = tuple(
 )
 
 
-def counters(
-    cite: str, events: Sequence[Row], *table: tuple[str, Sequence[int | None]]
-) -> Iterator[PaperCase]:
+def counters(cite: str, events: Sequence[Row], *table: tuple[str, Sequence[int | None]]) -> Iterator[PaperCase]:
     """Yield the prefix counters of a SEQ: per prefix pattern the counts after each event."""
     for pattern, finals in table:
         yield from prefixes(f"{cite}, {pattern}", f"RETURN COUNT(*) PATTERN {pattern}", events, finals)
@@ -530,10 +507,7 @@ def prefix_counters() -> Iterator[PaperCase]:
     )
     # Figure 7, example 4: c1 clears count(A,B), so b2 makes it 2 again; (a1,b1,d1) is not counted.
     yield from prefixes(
-        "A-Seq figure 7, example 4",
-        "PATTERN SEQ(A, B, !C, D) AGG COUNT",
-        FIGURE_7,
-        [0, 0, 0, 0, 0, 2],
+        "A-Seq figure 7, example 4", "PATTERN SEQ(A, B, !C, D) AGG COUNT", FIGURE_7, [0, 0, 0, 0, 0, 2]
     )
 
 
@@ -729,9 +703,7 @@ A_SEQ_EXAMPLES = (
 
 # Graphlets A1 = {a1, a2}, C2 = {c3}, B3 = {b4 .. b7} (the paper's b3 .. b6), A4 with two a's, C5 with three
 # c's, and one b13 of B6. The values of b forbid only the edge from the paper's b4 to b5.
-GRAPHLETS = stream(
-    "a1 a2 c3 b4 b5 b6 b7 a8 a9 c10 c11 c12 b13", v={"b4": 1, "b5": 3, "b6": 2, "b7": 4, "b13": 5}
-)
+GRAPHLETS = stream("a1 a2 c3 b4 b5 b6 b7 a8 a9 c10 c11 c12 b13", v={"b4": 1, "b5": 3, "b6": 2, "b7": 4, "b13": 5})
 UNCHECKED = [None] * 3
 
 
@@ -1078,8 +1050,7 @@ HAMLET_QUERIES = (
 def triggers(size: int, *rows: tuple[int, Row], unit: int = 1) -> tuple[Row, ...]:
     """Return the rows of windows per trigger: when each trigger comes, and what its window holds."""
     return tuple(
-        {"window_start": at((time - size) * unit), "window_end": at(time * unit), **values}
-        for time, values in rows
+        {"window_start": at((time - size) * unit), "window_end": at(time * unit), **values} for time, values in rows
     )
 
 

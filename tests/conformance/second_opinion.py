@@ -232,9 +232,7 @@ def contents(bound: Bound, stream: SubStream, offset: Any) -> Iterator[tuple[Any
     )
     shift = 0 if window.unit == "events" else Fraction(offset)
     numbers = {
-        k
-        for at in places
-        for k in range(math.floor((at - size) / window.slide), math.floor(at / window.slide) + 1)
+        k for at in places for k in range(math.floor((at - size) / window.slide), math.floor(at / window.slide) + 1)
     }
     for k in sorted(numbers):
         start = k * window.slide
@@ -353,8 +351,7 @@ class World:
         if self.bound.semantics == "contiguous":
             return not between
         return not any(
-            step[0] in between and self.neighbours(p, step) and self.follow(states, p, step)
-            for step in self.steps
+            step[0] in between and self.neighbours(p, step) and self.follow(states, p, step) for step in self.steps
         )
 
     def matches(self) -> list[tuple[Trend, ...]]:
@@ -371,9 +368,7 @@ class World:
 
 
 def aggregate(output: Output, matches: Sequence[tuple[Trend, ...]]) -> Any:
-    events = [
-        event.row for match in matches for trend in match for event, label in trend if label in output.labels
-    ]
+    events = [event.row for match in matches for trend in match for event, label in trend if label in output.labels]
     if output.function == "count":
         number = len(events) if output.labels else len(matches)
         if output.log is None:

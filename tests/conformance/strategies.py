@@ -213,11 +213,7 @@ def patterns(*, negation: bool | None = None, conjunction: bool | None = None) -
 @st.composite
 def local_predicates(draw: st.DrawFn, words: tuple[str, ...]) -> str:
     """Draw a condition on one event."""
-    label, op, value = (
-        draw(st.sampled_from(words)),
-        draw(st.sampled_from(COMPARISONS)),
-        draw(st.integers(-1, 3)),
-    )
+    label, op, value = (draw(st.sampled_from(words)), draw(st.sampled_from(COMPARISONS)), draw(st.integers(-1, 3)))
     return draw(
         st.sampled_from(
             [
@@ -272,11 +268,7 @@ def adjacent_predicates(draw: st.DrawFn, pairs: tuple[tuple[str, str], ...]) -> 
         f"({one}.x {op} NEXT({two}).x OR {one}.y IS NULL)",
     ]
     if one != two:
-        forms += [
-            f"{one}.x {op} {two}.x",
-            f"{one}.x - {two}.x > 0",
-            f"{one}.x = {two}.x AND {one}.y {op} {two}.y",
-        ]
+        forms += [f"{one}.x {op} {two}.x", f"{one}.x - {two}.x > 0", f"{one}.x = {two}.x AND {one}.y {op} {two}.y"]
     return draw(st.sampled_from(forms))
 
 
@@ -291,9 +283,7 @@ def equivalences(words: tuple[str, ...]) -> st.SearchStrategy[str]:
 def groups(words: tuple[str, ...]) -> st.SearchStrategy[str]:
     """Draw attributes for GROUP-BY."""
     typed = [f"{word}.{name}" for word in words for name in ("k", "k", "y")]
-    return st.sampled_from(
-        ["k"] * 5 + ["k, y"] + [*typed, f"k, {words[0]}.y", f"{words[0]}.k, {words[-1]}.y"]
-    )
+    return st.sampled_from(["k"] * 5 + ["k, y"] + [*typed, f"k, {words[0]}.y", f"{words[0]}.k, {words[-1]}.y"])
 
 
 @st.composite
@@ -324,9 +314,7 @@ def aggregates(words: tuple[str, ...]) -> st.SearchStrategy[str]:
         st.sampled_from(["LOG2(COUNT(*))", "LOG10(COUNT(*))"]),
     )
     more = st.lists(item, max_size=4)
-    return more.map(
-        lambda items: ", ".join(["COUNT(*) AS n", *(f"{e} AS o{i}" for i, e in enumerate(items))])
-    )
+    return more.map(lambda items: ", ".join(["COUNT(*) AS n", *(f"{e} AS o{i}" for i, e in enumerate(items))]))
 
 
 # ---- rows
@@ -352,9 +340,7 @@ def rows(types: tuple[str, ...], last: int) -> st.SearchStrategy[Row]:
 def streams(draw: st.DrawFn, types: tuple[str, ...], max_rows: int = 12) -> tuple[Row, ...]:
     """Draw rows in any order, with ties and duplicates, NULLs and NaNs."""
     row = rows(types, draw(st.sampled_from([9, 9, 6, 9, 3])))
-    least = min(
-        draw(st.sampled_from([0, 4, 7, 8, 9, 10, 11, 12, 12, 12])), max_rows
-    )  # left alone, lists are short
+    least = min(draw(st.sampled_from([0, 4, 7, 8, 9, 10, 11, 12, 12, 12])), max_rows)  # left alone, lists are short
     return tuple(draw(st.lists(row, min_size=least, max_size=max_rows)))
 
 

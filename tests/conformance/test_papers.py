@@ -58,9 +58,7 @@ def reference(case: PaperCase) -> Rows:
         options["offset"] *= scale
     bound = bind(parse(case.query), columns=list(case.events[0]), place=Place(case.query))
     rows = evaluate(bound, [{**row, time: inward(row[time])} for row in case.events], **options)
-    return [
-        {name: outward(value) if name in WINDOW else value for name, value in row.items()} for row in rows
-    ]
+    return [{name: outward(value) if name in WINDOW else value for name, value in row.items()} for row in rows]
 
 
 def in_tasks(case: PaperCase) -> Rows:

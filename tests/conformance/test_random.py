@@ -29,9 +29,7 @@ EXAMPLES = 50
 
 def table(case: Case) -> pa.Table:
     """Return the rows of a case as a table with the columns' declared types."""
-    return pa.table(
-        {name: pa.array([row.get(name) for row in case.rows], kind) for name, kind in KINDS.items()}
-    )
+    return pa.table({name: pa.array([row.get(name) for row in case.rows], kind) for name, kind in KINDS.items()})
 
 
 def compiled(case: Case) -> sk.Query:

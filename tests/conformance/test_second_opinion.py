@@ -45,11 +45,7 @@ def check(drawn: Case) -> None:
 KINDS: dict[str, dict[str, Any]] = {
     "anything": {},
     "next with negation": {"semantics": "skip-till-next-match", "negation": True},
-    "next with negation and predicates": {
-        "semantics": "skip-till-next-match",
-        "negation": True,
-        "adjacent": True,
-    },
+    "next with negation and predicates": {"semantics": "skip-till-next-match", "negation": True, "adjacent": True},
     "contiguous with negation": {"semantics": "contiguous", "negation": True},
     "negation in sliding windows": {"negation": True, "kinds": ("sliding", "hopping")},
     "negation in windows per trigger": {"negation": True, "kinds": ("trigger",)},

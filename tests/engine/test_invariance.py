@@ -64,8 +64,7 @@ def same(one: Rows, two: Rows, tolerance: float = 1e-12) -> bool:
         return bool(a == b)
 
     return len(one) == len(two) and all(
-        list(a) == list(b) and all(close(a[name], b[name]) for name in a)
-        for a, b in zip(one, two, strict=True)
+        list(a) == list(b) and all(close(a[name], b[name]) for name in a) for a, b in zip(one, two, strict=True)
     )
 
 
@@ -149,8 +148,7 @@ def moved(drawn: Case, by: int) -> Case:
 
 def back(rows: Rows, by: int) -> Rows:
     return [
-        {name: value - by if name.startswith("window_") else value for name, value in row.items()}
-        for row in rows
+        {name: value - by if name.startswith("window_") else value for name, value in row.items()} for row in rows
     ]
 
 

@@ -19,9 +19,7 @@ from sparkleene.engine.run import Run
 from sparkleene.spark.lower import MASK, Lowered
 
 
-def lowered(
-    query: sk.Query, rows: pa.Table, ready: bool = True, masks: bool = True
-) -> tuple[Lowered, pa.Table]:
+def lowered(query: sk.Query, rows: pa.Table, ready: bool = True, masks: bool = True) -> tuple[Lowered, pa.Table]:
     run = run_of(query, rows.column_names)
     low = lower_run(run, ready, masks)
     return low, flatten(run, low, rows)

@@ -51,9 +51,7 @@ def test_a_hundred_thousand_events_of_one_kleene_type() -> None:
         "RETURN COUNT(*), LOG2(COUNT(*)), LOG10(COUNT(*)), COUNT(A), LOG2(COUNT(A)), SUM(A.x), AVG(A.x),"
         " MIN(A.x), MAX(A.x) PATTERN A+"
     )
-    count, log2, log10, events, log2_events, total, mean, low, high = one(
-        text, table("A" * MANY, x=x)
-    ).values()
+    count, log2, log10, events, log2_events, total, mean, low, high = one(text, table("A" * MANY, x=x)).values()
     assert count == events == total == math.inf
     assert log2 == pytest.approx(MANY, abs=1e-6)
     assert log10 == pytest.approx(MANY * math.log10(2), abs=1e-6)
@@ -77,8 +75,7 @@ def test_a_sum_below_zero_is_minus_infinity() -> None:
 def test_a_small_number_beside_a_large_one() -> None:
     n = 50_000
     text = (
-        "RETURN COUNT(*), LOG2(COUNT(*)), COUNT(C), COUNT(B), SUM(C.x), AVG(C.x), MAX(B.x)"
-        " PATTERN A+ OR SEQ(B, C)"
+        "RETURN COUNT(*), LOG2(COUNT(*)), COUNT(C), COUNT(B), SUM(C.x), AVG(C.x), MAX(B.x) PATTERN A+ OR SEQ(B, C)"
     )
     x = np.arange(n + 5)
     row = one(text, table("BBC" + "A" * n + "BC", x=x))
@@ -92,8 +89,7 @@ def test_a_small_number_beside_a_large_one() -> None:
 
 def test_a_kleene_type_whose_end_comes_early() -> None:
     row = one(
-        "RETURN COUNT(*), COUNT(A), SUM(B.x) PATTERN SEQ(A+, B)",
-        table("AAABAB" + "A" * 60_000, x=[1] * 60_006),
+        "RETURN COUNT(*), COUNT(A), SUM(B.x) PATTERN SEQ(A+, B)", table("AAABAB" + "A" * 60_000, x=[1] * 60_006)
     )
     assert row == {"count": 7.0 + 15, "count_A": 3 * 4.0 + 4 * 8, "sum_B_x": 22.0}
 
@@ -116,9 +112,7 @@ def test_infinite_values() -> None:
     assert set(one(text, table("BAB", x=[1, 0, -math.inf])).values()) == {-math.inf}
     mixed = one(text, table("ABB", x=[0, -math.inf, 5]))
     assert mixed == {"s": -math.inf, "m": -math.inf, "low": -math.inf, "high": 5.0}
-    long = one(
-        "RETURN SUM(A.x) AS s, MAX(A.x) AS high PATTERN A+", table("A" * 3000, x=[1.0] * 2999 + [math.inf])
-    )
+    long = one("RETURN SUM(A.x) AS s, MAX(A.x) AS high PATTERN A+", table("A" * 3000, x=[1.0] * 2999 + [math.inf]))
     assert long == {"s": math.inf, "high": math.inf}
     sliding = sk.query(f"{text} WITHIN 4 SLIDE 1").run(table("BABBAB", x=[math.inf, 0, 2, 4, 0, 1]))
     assert all(0 < row["s"] < 20 for row in sliding.to_pylist())
@@ -130,9 +124,7 @@ def test_infinite_values() -> None:
 @pytest.mark.parametrize("n", [*range(1, 70), 100, 500, 1023, 1024, 1025, 2000])
 def test_exact_counts_of_one_kleene_type(n: int) -> None:
     x = [3 * i - n for i in range(n)]
-    row = one(
-        "RETURN COUNT(*), COUNT(A), SUM(A.x), AVG(A.x) PATTERN A+", table("A" * n, x=x), numbers="exact"
-    )
+    row = one("RETURN COUNT(*), COUNT(A), SUM(A.x), AVG(A.x) PATTERN A+", table("A" * n, x=x), numbers="exact")
     assert row["count"] == str(2**n - 1)
     assert row["count_A"] == str(n * 2 ** (n - 1))
     assert row["sum_A_x"] == str(sum(x) * 2 ** (n - 1))
@@ -141,9 +133,7 @@ def test_exact_counts_of_one_kleene_type(n: int) -> None:
 
 def test_exact_counts_longer_than_python_writes() -> None:
     n = 20_000
-    row = one(
-        "RETURN COUNT(*), SUM(A.x), LOG2(COUNT(*)) PATTERN A+", table("A" * n, x=[-0.5] * n), numbers="exact"
-    )
+    row = one("RETURN COUNT(*), SUM(A.x), LOG2(COUNT(*)) PATTERN A+", table("A" * n, x=[-0.5] * n), numbers="exact")
     assert value(row["count"]) == 2**n - 1
     assert value(row["sum_A_x"]) == Fraction(-n * 2 ** (n - 1), 2)
     assert row["log2_count"] == pytest.approx(n, abs=1e-6)
@@ -204,15 +194,11 @@ def test_decimals() -> None:
     x = [Decimal("0.10"), Decimal("-12345678901234.56"), None, Decimal("99.99")]
     known = [item for item in x if item is not None]
     row = one(
-        "RETURN SUM(A.x) AS s, MIN(A.x) AS low, MAX(A.x) AS high PATTERN A+",
-        table("AAAA", x=x),
-        numbers="exact",
+        "RETURN SUM(A.x) AS s, MIN(A.x) AS low, MAX(A.x) AS high PATTERN A+", table("AAAA", x=x), numbers="exact"
     )
     assert Decimal(row["s"]) == 8 * sum(known)
     assert (row["low"], row["high"]) == (min(known), max(known))
-    assert one("RETURN SUM(A.x) AS s PATTERN A+", table("AAAA", x=x))["s"] == pytest.approx(
-        float(8 * sum(known))
-    )
+    assert one("RETURN SUM(A.x) AS s PATTERN A+", table("AAAA", x=x))["s"] == pytest.approx(float(8 * sum(known)))
 
 
 def test_floats_are_summed_exactly() -> None:
@@ -232,19 +218,14 @@ MACHINES: dict[str, tuple[dict[int, dict[str, int]], set[int]]] = {
     "(SEQ(A+, B))+": ({0: {"A": 1}, 1: {"A": 1, "B": 2}, 2: {"A": 1}}, {2}),
     "SEQ(A, B, C)": ({0: {"A": 1}, 1: {"B": 2}, 2: {"C": 3}, 3: {}}, {3}),
     "SEQ(A, (B OR C)*, A)": ({0: {"A": 1}, 1: MIDDLE, 2: MIDDLE, 3: MIDDLE, 4: {}}, {4}),
-    "(A OR B){2,3}": (
-        {0: {"A": 1, "B": 2}, 1: SECOND, 2: SECOND, 3: THIRD, 4: THIRD, 5: {}, 6: {}},
-        {3, 4, 5, 6},
-    ),
+    "(A OR B){2,3}": ({0: {"A": 1, "B": 2}, 1: SECOND, 2: SECOND, 3: THIRD, 4: THIRD, 5: {}, 6: {}}, {3, 4, 5, 6}),
 }
 
 Event = tuple[int, str, int]  # time, type, x
 Holds = Callable[[str, int, str, int], bool]
 
 
-def aggregates(
-    pattern: str, semantics: str, events: list[Event], holds: Holds
-) -> tuple[int, int, int | None]:
+def aggregates(pattern: str, semantics: str, events: list[Event], holds: Holds) -> tuple[int, int, int | None]:
     """Return COUNT(*), SUM(x) and MIN(x) over all trends, by partial trends that end in each event.
 
     A partial trend is known by its last event and state; `waiting` are those that may still be extended.
@@ -269,9 +250,7 @@ def aggregates(
                     target = follow[state][label]
                     more = (n, s + n * x, min(least, x))
                     old = made.get(target)
-                    made[target] = (
-                        more if old is None else (old[0] + n, old[1] + more[1], min(old[2], more[2]))
-                    )
+                    made[target] = more if old is None else (old[0] + n, old[1] + more[1], min(old[2], more[2]))
             for state, (n, s, least) in made.items():
                 fresh.append((state, label, x, n, s, least))
                 if state in accepting:

@@ -78,9 +78,7 @@ def check(case: Case, limit: int) -> None:
     order = [(cell(row), backwards(case, row)) for row in rows]
     assert order == sorted(order)
     results = query.run(data).to_pylist()
-    counts = {
-        tuple(row[name] for name in row if name not in outputs(case)): float(row["n"]) for row in results
-    }
+    counts = {tuple(row[name] for name in row if name not in outputs(case)): float(row["n"]) for row in results}
     assert Counter(cell(row) for row in rows) == counts
     columns = data.to_pylist()
     for row in rows:
@@ -121,9 +119,7 @@ def test_features(feature: str, data: st.DataObject) -> None:
 @pytest.mark.parametrize("semantics", SEMANTICS)
 @given(data=st.data())
 def test_pairs_of_trends(semantics: str, data: st.DataObject) -> None:
-    case = data.draw(
-        strategies.case(semantics=semantics, conjunction=True, adjacent=data.draw(st.booleans()))
-    )
+    case = data.draw(strategies.case(semantics=semantics, conjunction=True, adjacent=data.draw(st.booleans())))
     check(case, data.draw(st.integers(0, 8)))
 
 
@@ -149,11 +145,7 @@ def test_sub_streams_of_a_group_are_merged_in_time() -> None:
 def test_pairs_are_ordered_by_the_first_trend() -> None:
     data = pa.table({"time": [1, 2, 3], "type": list("ABA")})
     result = sk.query("RETURN COUNT(*) PATTERN A AND (A OR B)").trends(data)
-    assert list(zip(times(result), times(result, "events_2"), strict=True)) == [
-        ([1], [2]),
-        ([1], [3]),
-        ([3], [2]),
-    ]
+    assert list(zip(times(result), times(result, "events_2"), strict=True)) == [([1], [2]), ([1], [3]), ([3], [2])]
 
 
 def test_columns_and_types() -> None:
@@ -219,10 +211,7 @@ def test_the_result_is_of_the_kind_of_the_data(tmp_path: Path) -> None:
 def test_types_by_conditions_need_no_type_column() -> None:
     data = pa.table({"time": [1, 2, 3], "x": [1.0, 5.0, 2.0]})
     query = sk.query("RETURN COUNT(*) PATTERN SEQ(Low, High)", types={"Low": "x < 3", "High": "x > 3"})
-    low, high = (
-        {"label": "Low", "time": 1, "row": 0, "x": 1.0},
-        {"label": "High", "time": 2, "row": 1, "x": 5.0},
-    )
+    low, high = ({"label": "Low", "time": 1, "row": 0, "x": 1.0}, {"label": "High", "time": 2, "row": 1, "x": 5.0})
     assert query.trends(data).to_pylist() == [{"events": [low, high]}]
 
 

@@ -77,9 +77,7 @@ def test_another_compiler_is_another_digest() -> None:
     assert digest_of({"a.py": b""}, "1") != digest_of({"a.py": b""}, "2") != digest_of({"a.py": b"x"}, "2")
 
 
-def test_a_folder_that_cannot_be_written_is_left_alone(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_folder_that_cannot_be_written_is_left_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def refuse(*_: object, **__: object) -> None:
         raise PermissionError("Read-only file system")
 
@@ -123,9 +121,7 @@ def test_the_package_runs_from_a_zip(tmp_path: Path) -> None:
     code = "import sparkleene.kernels.numbers as module; print(module.__file__, module.__spec__.name)"
     environment = os.environ | {"PYTHONPATH": str(tmp_path / "sparkleene.zip")}
     environment |= {"XDG_CACHE_HOME": str(tmp_path / "cache")}
-    done = subprocess.run(
-        [sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=True
-    )
+    done = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=True)
     file, name = done.stdout.split()
     assert Path(file).parents[1] == tmp_path / "cache" / "sparkleene"
     assert name == "sparkleene.kernels.numbers"

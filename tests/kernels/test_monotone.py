@@ -10,12 +10,7 @@ import sparkleene as sk
 from sparkleene.engine import execute
 from sparkleene.kernels import wait_stack
 
-PATTERNS = {
-    "A+": "A+",
-    "between": "SEQ(B, A+, C)",
-    "begins": "SEQ(B, A+)",
-    "mixed": "SEQ(A+, (B OR C))",
-}
+PATTERNS = {"A+": "A+", "between": "SEQ(B, A+, C)", "begins": "SEQ(B, A+)", "mixed": "SEQ(A+, (B OR C))"}
 
 
 @pytest.mark.parametrize("pattern", PATTERNS.values(), ids=PATTERNS)

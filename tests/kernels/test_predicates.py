@@ -107,9 +107,7 @@ def program_of(mode: int, rng: random.Random, allowed: list[Any] | None = None) 
         np.arange(symbols, dtype=np.uint64), ints(outs), ints([rng.randrange(classes) for _ in outs]), classes,
         masks, low_masks,
     )  # fmt: skip
-    predicates = Predicates(
-        ints(comp_off), ints(ops), ints(code_off), ints(code).reshape(-1, 2), np.array(consts)
-    )
+    predicates = Predicates(ints(comp_off), ints(ops), ints(code_off), ints(code).reshape(-1, 2), np.array(consts))
     return program, predicates
 
 
@@ -277,9 +275,7 @@ def as_given(events: Events) -> Events:
     return Events(*map(frozen, events))
 
 
-def check(
-    run: Any, program: Program, predicates: Predicates, events: Events, name: str, bounds: list[int]
-) -> None:
+def check(run: Any, program: Program, predicates: Predicates, events: Events, name: str, bounds: list[int]) -> None:
     field = FIELDS[name]
     columns = len(field.one)
     if name == "uint64":
@@ -432,8 +428,6 @@ def test_without_compiler() -> None:
         "    for name in t.FIELDS:\n"
         "        t.sweep(kernel, mode, name, range(12), kinds)\n"
     )
-    path = os.pathsep.join(
-        [os.path.dirname(os.path.dirname(os.path.dirname(conditions.__file__))), *sys.path]
-    )
+    path = os.pathsep.join([os.path.dirname(os.path.dirname(os.path.dirname(conditions.__file__))), *sys.path])
     environment = {**os.environ, "NUMBA_DISABLE_JIT": "1", "PYTHONPATH": path}
     subprocess.run([sys.executable, "-c", code], check=True, env=environment)

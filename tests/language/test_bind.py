@@ -272,9 +272,7 @@ def test_bare_words() -> None:
 
 def test_columns_and_struct_fields() -> None:
     columns = ["payload", "A", "odd.name"]
-    query = bound(
-        "A", "WHERE payload.x > 1 AND A.payload.y > 2 AND A > 3 AND `odd.name` > 4", columns=columns
-    )
+    query = bound("A", "WHERE payload.x > 1 AND A.payload.y > 2 AND A > 3 AND `odd.name` > 4", columns=columns)
     assert local(query)["A"] == ["(payload.x > 1)", "(payload.y > 2)", "(A > 3)", "(odd.name > 4)"]
     assert codes("A", "WHERE load.x > 1", columns=columns) == ["unknown-label"]
 
@@ -305,10 +303,7 @@ def test_equality_over_all_labels_is_an_equivalence() -> None:
 def test_other_equalities_are_between_neighbours() -> None:
     assert adjacent(bound("SEQ(A, B, C)", "WHERE A.k = B.k")) == ["A>B (k = k')"]
     assert adjacent(bound("SEQ(A, B)", "WHERE A.k = B.j")) == ["A>B (k = j')"]
-    assert adjacent(bound("SEQ(A, B, C, D)", "WHERE A.k = B.k AND C.k = D.k")) == [
-        "A>B (k = k')",
-        "C>D (k = k')",
-    ]
+    assert adjacent(bound("SEQ(A, B, C, D)", "WHERE A.k = B.k AND C.k = D.k")) == ["A>B (k = k')", "C>D (k = k')"]
     assert codes("SEQ(A, B, C)", "WHERE A.k = C.k") == ["never-neighbours"]
 
 
@@ -322,10 +317,7 @@ def test_keys_are_not_repeated() -> None:
 def test_a_later_key_of_every_row_takes_over() -> None:
     query = bound("SEQ(A, B)", "WHERE [A.k, B.k] GROUP-BY k")
     assert (query.keys, query.group) == ((Key(("k",), None),), (0,))
-    assert bound("SEQ(A, B)", "WHERE [A.k, B.k]").keys == (
-        Key(("k",), frozenset({0})),
-        Key(("k",), frozenset({1})),
-    )
+    assert bound("SEQ(A, B)", "WHERE [A.k, B.k]").keys == (Key(("k",), frozenset({0})), Key(("k",), frozenset({1})))
 
 
 # ---- results
@@ -342,9 +334,7 @@ def test_group_columns() -> None:
 
 
 def test_outputs() -> None:
-    returns = (
-        "COUNT(*), COUNT(E), SUM(E.v), AVG(E.p.v), MIN(v), LOG2(COUNT(*)), LOG10(COUNT(E)), MAX(y.v) AS top"
-    )
+    returns = "COUNT(*), COUNT(E), SUM(E.v), AVG(E.p.v), MIN(v), LOG2(COUNT(*)), LOG10(COUNT(E)), MAX(y.v) AS top"
     assert bound("SEQ(E x, NOT N, E y)", returns=returns).outputs == (
         Output("count", "count", frozenset(), (), None),
         Output("count_E", "count", frozenset({0, 2}), (), None),
@@ -377,11 +367,7 @@ def test_windows() -> None:
 
 
 def test_types_defined_by_conditions() -> None:
-    types = {
-        "A": parse_expression("kind = a"),
-        "B": parse_expression("v > 3"),
-        "C": parse_expression("v < 0"),
-    }
+    types = {"A": parse_expression("kind = a"), "B": parse_expression("v > 3"), "C": parse_expression("v < 0")}
     query = bound("SEQ(A, B)", types=types, columns=["kind", "v"])
     assert query.types is not None
     assert [(name, show(term)) for name, term in query.types] == [("A", "(kind = 'a')"), ("B", "(v > 3)")]
@@ -431,9 +417,7 @@ def test_trees_made_by_hand(code: str, query: Query) -> None:
 
 def options(text: str) -> dict[str, object]:
     """Read the arguments of bind from the comments of a fixture."""
-    found = {
-        key: re.findall(r"\w+", names) for key, names in re.findall(r"^-- (\w+): (.*)$", text, re.MULTILINE)
-    }
+    found = {key: re.findall(r"\w+", names) for key, names in re.findall(r"^-- (\w+): (.*)$", text, re.MULTILINE)}
     types = {name: parse_expression("kind = 1") for name in found["types"]} if "types" in found else None
     return {"columns": found.get("columns"), "types": types, "any_type": "-- any type" in text}
 

@@ -15,19 +15,7 @@ from tests.language.test_fuzz import patterns, queries
 
 from sparkleene.errors import QueryError
 from sparkleene.language import ast, expr_to_text, parse, pattern_to_text, to_text
-from sparkleene.language.build import (
-    Builder,
-    both,
-    either,
-    no,
-    optional,
-    part,
-    pattern,
-    plus,
-    seq,
-    star,
-    times,
-)
+from sparkleene.language.build import Builder, both, either, no, optional, part, pattern, plus, seq, star, times
 
 
 def rebuilt(node: ast.Pattern, data: st.DataObject) -> ast.Pattern | str:
@@ -137,9 +125,7 @@ def test_subclasses_stay() -> None:
     class Mine(Builder):
         pass
 
-    made = (
-        Mine.of("A", "B").returns("COUNT(A)").semantics("any").where("[k]").group_by("k").within(1).named("q")
-    )
+    made = Mine.of("A", "B").returns("COUNT(A)").semantics("any").where("[k]").group_by("k").within(1).named("q")
     assert type(made) is Mine
     assert hash(made) == hash(replace(made))
 

@@ -30,9 +30,7 @@ def arguments(node: ast.AST) -> Iterator[ast.expr]:
 
 
 def used() -> set[str]:
-    nodes = [
-        node for path in ROOT.glob("src/sparkleene/**/*.py") for node in ast.walk(ast.parse(path.read_text()))
-    ]
+    nodes = [node for path in ROOT.glob("src/sparkleene/**/*.py") for node in ast.walk(ast.parse(path.read_text()))]
     texts = [part.value for node in nodes for each in arguments(node) for part in ast.walk(each)
              if isinstance(part, ast.Constant) and isinstance(part.value, str)]  # fmt: skip
     return {text for text in texts if CODE.fullmatch(text)}

@@ -99,9 +99,7 @@ def _grow_expr(inner: st.SearchStrategy[Any]) -> st.SearchStrategy[Any]:
             inner,
             comparisons,
         ),
-        same.filter(
-            lambda node: not any(isinstance(item, ast.Bool) and item.op == node.op for item in node.items)
-        ),
+        same.filter(lambda node: not any(isinstance(item, ast.Bool) and item.op == node.op for item in node.items)),
         st.builds(ast.Invert, conditions),
         st.builds(ast.In, inner, st.lists(inner, **several).map(tuple), st.booleans()),
         st.builds(ast.Between, inner, inner, inner, st.booleans()),
@@ -127,9 +125,7 @@ times = st.builds(ast.Duration, values, st.sampled_from([None, "milliseconds", "
 counts = st.builds(ast.Duration, st.integers(1, 10**6).map(Fraction), st.just("events"))
 items = st.builds(ast.Item, aggregates | refs, st.none() | names)
 windows = st.one_of(
-    st.none(),
-    st.builds(ast.Within, times, st.none() | times),
-    st.builds(ast.Within, counts, st.none() | counts),
+    st.none(), st.builds(ast.Within, times, st.none() | times), st.builds(ast.Within, counts, st.none() | counts)
 )
 semantics: st.SearchStrategy[ast.Semantics] = st.sampled_from(
     ["skip-till-any-match", "skip-till-next-match", "contiguous"]

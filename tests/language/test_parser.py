@@ -92,10 +92,7 @@ def test_pattern(text: str, tree: ast.Pattern) -> None:
         ("a OR b AND c", ast.Bool("or", (ref("a"), ast.Bool("and", (ref("b"), ref("c")))))),
         ("a AND (b AND c)", ast.Bool("and", (ref("a"), ref("b"), ref("c")))),
         ("a || b ∨ c", ast.Bool("or", (ref("a"), ref("b"), ref("c")))),
-        (
-            "a BETWEEN 1 AND 2 AND b",
-            ast.Bool("and", (ast.Between(ref("a"), ast.Const(1), ast.Const(2)), ref("b"))),
-        ),
+        ("a BETWEEN 1 AND 2 AND b", ast.Bool("and", (ast.Between(ref("a"), ast.Const(1), ast.Const(2)), ref("b")))),
         (
             "a - b - c * d = -1",
             ast.Compare(
@@ -130,14 +127,8 @@ def test_where_is_flat() -> None:
         ("RETURN count( ∗ )", (STAR,)),
         ("AGG COUNT", (STAR,)),
         ("AGG Count, sum(E.x.y)", (STAR, ast.Item(ast.Aggregate("sum", ref("E.x.y"))))),
-        (
-            "RETURN count, Avg(x) AS y",
-            (ast.Item(ref("count")), ast.Item(ast.Aggregate("avg", ref("x")), "y")),
-        ),
-        (
-            "RETURN age-group, COUNT(E)",
-            (ast.Item(ref("age-group")), ast.Item(ast.Aggregate("count", ref("E")))),
-        ),
+        ("RETURN count, Avg(x) AS y", (ast.Item(ref("count")), ast.Item(ast.Aggregate("avg", ref("x")), "y"))),
+        ("RETURN age-group, COUNT(E)", (ast.Item(ref("age-group")), ast.Item(ast.Aggregate("count", ref("E"))))),
         ("RETURN Log10(COUNT(*)) AS n", (ast.Item(ast.Aggregate("count", None, 10), "n"),)),
         ("RETURN LOG2(COUNT(E))", (ast.Item(ast.Aggregate("count", ref("E"), 2)),)),
     ],
@@ -224,9 +215,7 @@ def test_paper_trees() -> None:
     window = ast.Within(ast.Duration(Fraction(10), "minutes"), ast.Duration(Fraction(10), "seconds"))
     stock = ast.Repeat(ast.Atom("Stock", "S"), 1, None)
     returns = (ast.Item(ref("sector")), STAR)
-    expected = ast.Query(
-        stock, returns, where=(equal, down), group=(ref("sector"),), within=window, name="Q1"
-    )
+    expected = ast.Query(stock, returns, where=(equal, down), group=(ref("sector"),), within=window, name="Q1")
     assert paper("greta-2017-q1") == expected
     assert paper("cogra-2019-q3").where == expected.where
     assert paper("cogra-2019-q3").name == "q₃"
@@ -287,11 +276,7 @@ def test_errors_are_capped() -> None:
 
 def test_expression_errors() -> None:
     """A lone condition must be one condition, without equivalences."""
-    for text, code in [
-        ("a + 1", "not-a-condition"),
-        ("[a]", "misplaced-equivalence"),
-        ("", "unexpected-end"),
-    ]:
+    for text, code in [("a + 1", "not-a-condition"), ("[a]", "misplaced-equivalence"), ("", "unexpected-end")]:
         with pytest.raises(QueryError) as caught:
             parse_expression(text, "types")
         assert [diagnostic.code for diagnostic in caught.value.diagnostics] == [code]

@@ -39,13 +39,7 @@ def test_expression(text: str, printed: str) -> None:
 def test_clause_order() -> None:
     """Clauses are printed in one order, one per line; the default semantics is left out."""
     text = "within 90s slide 1s group by b where [a] semantics any pattern (((A|B)))+ agg count"
-    lines = [
-        "RETURN COUNT(*)",
-        "PATTERN (A OR B)+",
-        "WHERE [a]",
-        "GROUP-BY b",
-        "WITHIN 90 seconds SLIDE 1 second",
-    ]
+    lines = ["RETURN COUNT(*)", "PATTERN (A OR B)+", "WHERE [a]", "GROUP-BY b", "WITHIN 90 seconds SLIDE 1 second"]
     assert to_text(parse(text)).split("\n") == lines
 
 

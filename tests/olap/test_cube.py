@@ -175,15 +175,10 @@ def sums(draw: st.DrawFn, semantics: str) -> tuple[dict[str, sk.Query], Case]:
     )
     conditions = ["", "", "WHERE [k]", "WHERE t.x < b.x", "WHERE t.y > 0 AND [t.k]", "WHERE x > 0"]
     groups = ["", "", "GROUP-BY k", "GROUP-BY t.k", "GROUP-BY b.k, t.y"]
-    additive = [
-        "COUNT(*) AS n, SUM(t.x) AS s, MIN(b.y) AS lo, MAX(t.x) AS hi",
-        "COUNT(b) AS c, SUM(f), MIN(f)",
-    ]
+    additive = ["COUNT(*) AS n, SUM(t.x) AS s, MIN(b.y) AS lo, MAX(t.x) AS hi", "COUNT(b) AS c, SUM(f), MIN(f)"]
     returned = draw(st.sampled_from(additive))
     window = draw(strategies.windows(["none", "tumbling", "sliding", "events"]))
-    rest = (
-        f"SEMANTICS {semantics} {draw(st.sampled_from(conditions))} {draw(st.sampled_from(groups))} {window}"
-    )
+    rest = f"SEMANTICS {semantics} {draw(st.sampled_from(conditions))} {draw(st.sampled_from(groups))} {window}"
     rows = draw(st.lists(strategies.rows((*"ABCD",), 9), min_size=5, max_size=9))
     numbers = draw(st.sampled_from(["double", "exact"]))
     case = Case("", tuple(row for row in rows if row["type"] != "Z"), "time", "type", None, 0, numbers)
@@ -271,10 +266,7 @@ def test_what_does_not_add_up(pattern: str, rest: str, returns: str, why: str) -
 
 
 def test_other_clauses_must_be_the_same() -> None:
-    base = {
-        "T": "RETURN COUNT(*) PATTERN SEQ(Texas t, Bus b)",
-        "A": "RETURN COUNT(*) PATTERN SEQ(Austin, Bus)",
-    }
+    base = {"T": "RETURN COUNT(*) PATTERN SEQ(Texas t, Bus b)", "A": "RETURN COUNT(*) PATTERN SEQ(Austin, Bus)"}
     for text, why in {
         "RETURN COUNT(*) PATTERN SEQ(Dallas, Bus) WHERE x > 1": "its WHERE is different",
         "RETURN COUNT(*) PATTERN SEQ(Dallas, Bus) WHERE [k]": "its keys is different",
@@ -293,9 +285,7 @@ def test_numbers_that_are_equal_are_not_the_same() -> None:
 
 def test_several_places_are_taken_apart() -> None:
     tree = {"A": "E", "B": "E", "C": "F", "D": "F"}
-    texts = {
-        a + b: f"RETURN COUNT(*) PATTERN SEQ({a} a, {b} b)" for a in "ABE" for b in "CDF" if a + b != "EC"
-    }
+    texts = {a + b: f"RETURN COUNT(*) PATTERN SEQ({a} a, {b} b)" for a in "ABE" for b in "CDF" if a + b != "EC"}
     found = sources(sk.cube({name: texts[name] for name in ("EF", "AC", "AD", "BC", "BD")}, tree))
     assert found == {"EF": ("AC", "AD", "BC", "BD")}
     found = sources(sk.cube(texts, tree))

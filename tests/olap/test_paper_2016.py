@@ -81,9 +81,7 @@ def test_the_queries_run_as_a_cube() -> None:
     }  # fmt: skip
     for name, query in cube.queries.items():
         alone = query.run(rows).to_pylist()
-        assert alone == [
-            {key: row[key] for key in row if key != "query"} for row in found if row["query"] == name
-        ]
+        assert alone == [{key: row[key] for key in row if key != "query"} for row in found if row["query"] == name]
 
 
 # ---- figure 3: a shared plan
@@ -106,11 +104,7 @@ def counted(pattern: str, types: str) -> float:
 
 @pytest.mark.parametrize(
     ("pattern", "counters"),
-    [
-        ("A", [1, 1, 1, 2, 3, 3, 3]),
-        ("SEQ(A, B)", [0, 1, 1, 1, 1, 4, 4]),
-        ("SEQ(A, B, C)", [0, 0, 1, 1, 1, 1, 5]),
-    ],
+    [("A", [1, 1, 1, 2, 3, 3, 3]), ("SEQ(A, B)", [0, 1, 1, 1, 1, 4, 4]), ("SEQ(A, B, C)", [0, 0, 1, 1, 1, 1, 5])],
 )
 def test_figure_5_prefix_counters(pattern: str, counters: list[int]) -> None:
     assert [counted(pattern, prefix) for prefix in accumulate("ABCAABC")] == counters

@@ -237,9 +237,7 @@ def test_options_are_kept() -> None:
         assert other.prepared.options == made.prepared.options
     assert other.text == to_text(parse(made.text))
     rows = pa.table({"ts": [1, 6, 7], "n": [1, 1, 1], "kind": ["Austin", "Dallas", "Tulsa"]})
-    assert made.roll_up("Dallas").run(rows).to_pylist() == [
-        {"window_start": 5, "window_end": 15, "count": "1"}
-    ]
+    assert made.roll_up("Dallas").run(rows).to_pylist() == [{"window_start": 5, "window_end": 15, "count": "1"}]
     typed = sk.query("RETURN COUNT(*) PATTERN SEQ(A, B)", types={"A": "x > 1", "B": "x < 1", "C": "x = 1"})
     assert typed.drill_down(insert="C", after="A").run(pa.table({"time": range(3), "x": [2, 1, 0]})).num_rows
 

@@ -38,9 +38,7 @@ def carried(q: sk.Query, schema: pa.Schema, chunk: int, threads: int = 1) -> Car
 def as_sorted(carry: Carry, rows: pa.Table, by: str) -> pa.Table:
     """Return rows as Spark sorts them: by the keys, then by time; rows without a key come too."""
     names = [*dict.fromkeys(path[0] for path in carry.paths), by]
-    return rows.take(
-        pc.sort_indices(rows, [(name, "descending") for name in names[:-1]] + [(by, "ascending")])
-    )
+    return rows.take(pc.sort_indices(rows, [(name, "descending") for name in names[:-1]] + [(by, "ascending")]))
 
 
 def parts(carry: Carry, pieces: Sequence[pa.Table], held: list[int] | None = None) -> Iterator[Evaluated]:
@@ -55,9 +53,7 @@ def told(q: sk.Query, carry: Carry, found: Sequence[pa.Table]) -> pa.Table:
     """Add up partial results, in the order of results."""
     numbers = q.prepared.options.for_engine().numbers
     whole = add_partial(carry.run.plan, pa.concat_tables(found, promote_options="permissive"), numbers)
-    names = [
-        name for name in ("window_start", *carry.run.plan.bound.group_names) if name in whole.column_names
-    ]
+    names = [name for name in ("window_start", *carry.run.plan.bound.group_names) if name in whole.column_names]
     return whole.sort_by([(name, "ascending") for name in names]) if names else whole
 
 
@@ -77,9 +73,7 @@ def agree(found: pa.Table, expected: pa.Table) -> None:
                 same = one[name] == value or math.isclose(one[name], value, rel_tol=1e-9, abs_tol=1e-12)
             else:
                 same = one[name] == value
-            assert same, (
-                f"{name}: {one[name]!r} is not {value!r}\n{found.to_pylist()}\n{expected.to_pylist()}"
-            )
+            assert same, f"{name}: {one[name]!r} is not {value!r}\n{found.to_pylist()}\n{expected.to_pylist()}"
 
 
 @st.composite
@@ -216,9 +210,7 @@ def test_blocks_are_evaluated_together() -> None:
 
 
 @pytest.mark.parametrize(
-    ("type", "unit"),
-    [(pa.float64(), ""), (pa.timestamp("ms"), "milliseconds"), (pa.date32(), "days")],
-    ids=str,
+    ("type", "unit"), [(pa.float64(), ""), (pa.timestamp("ms"), "milliseconds"), (pa.date32(), "days")], ids=str
 )
 def test_clocks(type: pa.DataType, unit: str) -> None:
     rows = long(3000)

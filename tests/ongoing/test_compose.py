@@ -107,9 +107,7 @@ def test_parts_in_time(semantics: str, negation: bool) -> None:
     @settings(max_examples=cases(EXAMPLES))
     def check(data: st.DataObject) -> None:
         case = data.draw(
-            strategies.case(
-                semantics=semantics, negation=negation, adjacent=False, kinds=TIMED, numbers="double"
-            )
+            strategies.case(semantics=semantics, negation=negation, adjacent=False, kinds=TIMED, numbers="double")
         )
         q, table = query_of(case), longer(case)
         run = planned(q, table)
@@ -332,10 +330,7 @@ def test_a_hole_parts_a_table() -> None:
     with patch.object(cost, "CELL", ALWAYS):
         units, left = stretches(run, table)
     assert left["time"].to_pylist() == [0, 99, 500, 599]
-    assert sorted(zip(units["first"].to_pylist(), units["last"].to_pylist(), strict=True)) == [
-        (1, 98),
-        (501, 598),
-    ]
+    assert sorted(zip(units["first"].to_pylist(), units["last"].to_pylist(), strict=True)) == [(1, 98), (501, 598)]
     between = pa.table({"time": range(99, 501), "type": ["A"] * 402})
     found, _ = together(q, [table, between])
     assert found is not None

@@ -222,9 +222,7 @@ def fed(bucket: Bucket, flat: pa.Table) -> int:
     return bucket.add(seal(to_bytes(flat)), flat.num_rows, int(times.min()), int(times.max()))
 
 
-@pytest.mark.parametrize(
-    "text", [QUERY, QUERY.replace("[k]", "[k] AND A.x < NEXT(A).x")], ids=["folds", "rows"]
-)
+@pytest.mark.parametrize("text", [QUERY, QUERY.replace("[k]", "[k] AND A.x < NEXT(A).x")], ids=["folds", "rows"])
 def test_the_state_does_not_grow_with_the_stream(text: str) -> None:
     query, store, sizes, found = sk.query(text), Kept(), [], 0
     whole = [rows_of(np.arange(5 * b, 5 * b + 10) + 1, b) for b in range(500)]

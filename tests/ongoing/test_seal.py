@@ -80,9 +80,7 @@ def test_another_version() -> None:
     whole[3] = VERSION + 1
     found = refused(lambda: unseal(bytes(whole)))
     assert found.code == "state-version"
-    assert found.message == (
-        f"the state is of version {VERSION + 1}, and this release reads version {VERSION}"
-    )
+    assert found.message == (f"the state is of version {VERSION + 1}, and this release reads version {VERSION}")
     assert found.help is not None and "release that wrote it" in found.help
 
 

@@ -41,9 +41,7 @@ def test_golden(file: Path) -> None:
         golden.write_text(printed, encoding="utf-8")
     assert printed == golden.read_text(encoding="utf-8")
     assert len(printed.splitlines()) <= MOST_LINES
-    planned = printed.partition("\nMatching\n")[
-        2
-    ].splitlines()  # the query's own lines are as long as they are
+    planned = printed.partition("\nMatching\n")[2].splitlines()  # the query's own lines are as long as they are
     assert max(map(len, planned)) <= WIDEST
     assert not any(line != line.rstrip() for line in printed.splitlines())
 

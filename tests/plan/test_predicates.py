@@ -29,9 +29,7 @@ def pair_of(where: str) -> Pair:
 
 def texts(pair: Pair) -> list[str]:
     """Return the separable conditions, earlier event first."""
-    return [
-        f"{term_to_text(c.left, 'S', 'S')} {c.op} {term_to_text(c.right, 'S', 'S')}" for c in pair.comparisons
-    ]
+    return [f"{term_to_text(c.left, 'S', 'S')} {c.op} {term_to_text(c.right, 'S', 'S')}" for c in pair.comparisons]
 
 
 # ---- what separates
@@ -161,9 +159,7 @@ def test_every_algorithm_has_a_complexity() -> None:
         ("SEQ(A+, NOT C, B)", "A.x < NEXT(A).x AND C.x > 0", ANY, "A", "mixed"),
     ],
 )
-def test_stored_events_and_granularity(
-    pattern: str, where: str, semantics: str, stored: str, overall: str
-) -> None:
+def test_stored_events_and_granularity(pattern: str, where: str, semantics: str, stored: str, overall: str) -> None:
     """Table 5 of COGRA; only the events that some predicate asks for are stored."""
     made = plan(bound_of(where, pattern, semantics))
     labels = {made.bound.labels[made.machine.label[state]].name for state in made.stored}

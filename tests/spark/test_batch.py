@@ -182,9 +182,7 @@ def scans(frame: DataFrame) -> list[tuple[set[str], str]]:
          "struct<time:bigint,type:string,site:bigint,x:double>"),
     ],
 )  # fmt: skip
-def test_filters_and_columns_reach_the_files(
-    stored: DataFrame, text: str, filters: set[str], schema: str
-) -> None:
+def test_filters_and_columns_reach_the_files(stored: DataFrame, text: str, filters: set[str], schema: str) -> None:
     result = sk.query(text).run(stored)
     assert scans(result)
     for pushed, read in scans(result):
@@ -234,9 +232,7 @@ def test_timestamps(spark: SparkSession, zone: str) -> None:
         result = sk.query(text).run(frame)
         assert spark_types(result) == ["timestamp", "timestamp", "string", "double", "timestamp"]
         there = table.set_column(0, "time", table["time"].cast(pa.timestamp("us", zone)))
-        text = (
-            "RETURN COUNT(*), MAX(B.time) PATTERN SEQ(A, B) WHERE A.time < '1970-01-01' AND A.time < B.time"
-        )
+        text = "RETURN COUNT(*), MAX(B.time) PATTERN SEQ(A, B) WHERE A.time < '1970-01-01' AND A.time < B.time"
         same(frame, text, there)
 
 
@@ -307,9 +303,7 @@ def test_keys_of_all_types(keyed: tuple[DataFrame, pa.Table], name: str) -> None
     assert spark_types(sk.query(text).run(frame)) == [KEYS[name][2], "double"]
     if name not in ("byte", "short", "long", "float"):
         same(frame, text, table, strategy="combine")
-        same(
-            frame, f"RETURN A.{name}, COUNT(*), MIN({name}) AS m PATTERN SEQ(A+, B) GROUP-BY A.{name}", table
-        )
+        same(frame, f"RETURN A.{name}, COUNT(*), MIN({name}) AS m PATTERN SEQ(A+, B) GROUP-BY A.{name}", table)
 
 
 GROUPED = [
@@ -318,10 +312,7 @@ GROUPED = [
     ("RETURN half, SUM(A.x), AVG(A.x), COUNT(B)", {}),
     ("RETURN half, MIN(A.x), MAX(B.x)", {}),
     ("RETURN LOG2(COUNT(*)), LOG10(COUNT(A)), MAX(word), MIN(double)", {}),
-    (
-        "RETURN half, COUNT(*), SUM(A.x), AVG(A.x), LOG2(COUNT(*)), MIN(word), MAX(amount)",
-        {"numbers": "exact"},
-    ),
+    ("RETURN half, COUNT(*), SUM(A.x), AVG(A.x), LOG2(COUNT(*)), MIN(word), MAX(amount)", {"numbers": "exact"}),
     ("RETURN half, COUNT(*)", {"numbers": "exact"}),
 ]
 
@@ -351,12 +342,7 @@ def test_keys_that_bind_some_labels(keyed: tuple[DataFrame, pa.Table], where: st
     head = ", ".join([*groups, "COUNT(*)", "SUM(A.x)"])
     ways = ["", " SEMANTICS contiguous", " WITHIN 15", " WITHIN 9 EVENTS SLIDE 3 EVENTS"]
     same(frame, f"RETURN {head} PATTERN SEQ(A, B+) {where}", table, strategy="sort")
-    same(
-        frame,
-        f"RETURN {head} PATTERN SEQ(A, B+) {where}{ways[1 + len(where) % 3]}",
-        table,
-        strategy="shuffle",
-    )
+    same(frame, f"RETURN {head} PATTERN SEQ(A, B+) {where}{ways[1 + len(where) % 3]}", table, strategy="shuffle")
 
 
 @pytest.mark.parametrize("numbers", ["double", "exact"])
@@ -401,9 +387,7 @@ def test_odd_names(spark: SparkSession) -> None:
     for name in ("a.b", "`*`"):
         other = table.rename_columns([name, f"{name}.type", *(f"x{i}" for i in range(len(ODD)))])
         named = {"time": name, "type": f"{name}.type"}
-        text = "RETURN COUNT(*) PATTERN SEQ(A+, B) WHERE [A.x1] AND A.x2 < NEXT(A).x2 + B.x3".partition(
-            " AND"
-        )[0]
+        text = "RETURN COUNT(*) PATTERN SEQ(A+, B) WHERE [A.x1] AND A.x2 < NEXT(A).x2 + B.x3".partition(" AND")[0]
         same(spark.createDataFrame(other), text, other, **named)
         assert sk.query(text, **named).trends(spark.createDataFrame(other), limit=2).count() == 2
 
@@ -442,9 +426,7 @@ def test_names_that_differ_in_case(spark: SparkSession) -> None:
 
 # ---- shapes and settings
 
-MANY = (
-    "RETURN user, COUNT(*), SUM(A.x) PATTERN SEQ(A+, B) WHERE [user, site] GROUP-BY user WITHIN 60 SLIDE 30"
-)
+MANY = "RETURN user, COUNT(*), SUM(A.x) PATTERN SEQ(A+, B) WHERE [user, site] GROUP-BY user WITHIN 60 SLIDE 30"
 ONE = "RETURN COUNT(*), AVG(A.x) PATTERN SEQ(A+, B)"
 
 
@@ -506,9 +488,7 @@ def test_strategies_that_cannot_be(events: DataFrame) -> None:
     assert "choose one of shuffle, combine, sort" in refused(ONE, "")
     adjacent = "RETURN COUNT(*) PATTERN A+ WHERE A.x < NEXT(A).x"
     assert "an adjacent predicate compares events one by one" in refused(adjacent, "combine")
-    assert "MAX of 'word' (string) needs all its values" in refused(
-        "RETURN MAX(A.word) PATTERN A+", "combine"
-    )
+    assert "MAX of 'word' (string) needs all its values" in refused("RETURN MAX(A.word) PATTERN A+", "combine")
     assert "exact integers need the rows" in refused(ONE, "combine", numbers="exact")
     with pytest.raises(sk.QueryError, match="a strategy is for Spark"):
         sk.query(ONE).run(TABLE, strategy="shuffle")
@@ -659,9 +639,7 @@ def test_trends_of_odd_columns(spark: SparkSession) -> None:
     columns = {"row": [1, 2, 3, 4], "label": list("AABB"), "events": [1.0, -0.0, 0.0, 1.0], "k": [1, 1, 1, 1]}
     table = pa.table(columns)
     frame = spark.createDataFrame(table).repartition(4, "row")
-    query = sk.query(
-        "RETURN COUNT(*) PATTERN SEQ(A, B) WHERE [events] GROUP-BY events", time="row", type="label"
-    )
+    query = sk.query("RETURN COUNT(*) PATTERN SEQ(A, B) WHERE [events] GROUP-BY events", time="row", type="label")
     expected = query.trends(table)
     assert query.trends(frame).columns == expected.column_names
     found = query.trends(frame).toArrow()

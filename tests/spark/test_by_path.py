@@ -20,9 +20,7 @@ if TYPE_CHECKING:
 
 pytestmark = [pytest.mark.spark, pytest.mark.usefixtures("spark")]
 
-MANY = (
-    "RETURN user, COUNT(*), SUM(A.x) PATTERN SEQ(A+, B) WHERE [user, site] GROUP-BY user WITHIN 60 SLIDE 30"
-)
+MANY = "RETURN user, COUNT(*), SUM(A.x) PATTERN SEQ(A+, B) WHERE [user, site] GROUP-BY user WITHIN 60 SLIDE 30"
 ONE = "RETURN COUNT(*), AVG(A.x) PATTERN SEQ(A+, B)"
 ROWS = 120
 TABLE = pa.table(
@@ -82,11 +80,7 @@ def test_files_folders_lists_and_patterns(ordered: Path, mixed: Path) -> None:
     first_file = ordered / "0.parquet"
     same(first_file, ONE, TABLE.slice(0, 40))
     same(str(ordered), MANY)
-    same(
-        [first_file, str(ordered / "2.parquet")],
-        MANY,
-        pa.concat_tables([TABLE.slice(0, 40), TABLE.slice(80)]),
-    )
+    same([first_file, str(ordered / "2.parquet")], MANY, pa.concat_tables([TABLE.slice(0, 40), TABLE.slice(80)]))
     same(ordered / "[12].parquet", ONE, TABLE.slice(40))
     same(f"file://{mixed}", MANY)
     same(mixed, "RETURN COUNT(*) PATTERN A+ WHERE A.x < NEXT(A).x AND A.ride.fare > 1 WITHIN 20")
@@ -109,14 +103,8 @@ def test_statistics_of_times_choose_the_strategy(ordered: Path, mixed: Path) -> 
 
 
 def test_more_queries(ordered: Path) -> None:
-    same(
-        ordered,
-        "RETURN COUNT(*), SUM(A.x) PATTERN SEQ(A+, B) WHERE [user] WITHIN 40 SLIDE 20",
-        numbers="exact",
-    )
-    same(
-        ordered, "RETURN ride.city, MAX(user), COUNT(*) PATTERN A+ WHERE [ride.city, site] GROUP-BY ride.city"
-    )
+    same(ordered, "RETURN COUNT(*), SUM(A.x) PATTERN SEQ(A+, B) WHERE [user] WITHIN 40 SLIDE 20", numbers="exact")
+    same(ordered, "RETURN ride.city, MAX(user), COUNT(*) PATTERN A+ WHERE [ride.city, site] GROUP-BY ride.city")
     same(ordered, "RETURN COUNT(*) PATTERN SEQ(A, B) WHERE [A.user, site] WITHIN 30")
     same(
         ordered,
@@ -129,11 +117,7 @@ def test_more_queries(ordered: Path) -> None:
 def test_folders_that_are_columns(tmp_path: Path) -> None:
     for kind in "ABC":
         for site in (0, 1):
-            here = [
-                n
-                for n in range(ROWS)
-                if TABLE["type"][n].as_py() == kind and TABLE["site"][n].as_py() == site
-            ]
+            here = [n for n in range(ROWS) if TABLE["type"][n].as_py() == kind and TABLE["site"][n].as_py() == site]
             part = TABLE.take(pa.array(here)).drop_columns(["type", "site"])
             write(tmp_path / f"type={kind}" / f"site={site}", part, 1)
     table = TABLE.set_column(3, "site", TABLE["site"].cast(pa.int32()))
@@ -145,9 +129,7 @@ def test_folders_that_are_columns(tmp_path: Path) -> None:
         same(tmp_path, text, table)
     assert "2 of 6 row groups" in sk.query("RETURN COUNT(*) PATTERN A+").explain(tmp_path, engine="spark")
     query = sk.query("RETURN site, COUNT(*) PATTERN SEQ(A, B) WHERE [user] GROUP-BY site")
-    assert first(query.trends(tmp_path, engine="spark", limit=4).toArrow()) == first(
-        query.trends(table, limit=4)
-    )
+    assert first(query.trends(tmp_path, engine="spark", limit=4).toArrow()) == first(query.trends(table, limit=4))
 
 
 def test_trends(ordered: Path) -> None:
@@ -161,9 +143,7 @@ def test_trends(ordered: Path) -> None:
 def test_files_that_lack_a_column(tmp_path: Path) -> None:
     write(tmp_path, TABLE.slice(0, 60).drop_columns(["x"]), 1)
     pq.write_table(TABLE.slice(60), tmp_path / "1.parquet")
-    table = pa.concat_tables(
-        [TABLE.slice(0, 60).drop_columns(["x"]), TABLE.slice(60)], promote_options="default"
-    )
+    table = pa.concat_tables([TABLE.slice(0, 60).drop_columns(["x"]), TABLE.slice(60)], promote_options="default")
     text = "RETURN COUNT(*), SUM(A.x) PATTERN SEQ(A+, B) WHERE B.x > 0 WITHIN 20 SLIDE 20"
     same(tmp_path, text, table)
     found = sk.query(text).trends(tmp_path, engine="spark", limit=3).toArrow()
@@ -173,9 +153,7 @@ def test_files_that_lack_a_column(tmp_path: Path) -> None:
 @pytest.mark.parametrize("shuffled", [False, True])
 def test_text_keys_with_many_values(tmp_path: Path, shuffled: bool) -> None:
     count = 3000
-    names = [
-        f"key {n}" if n < 1000 else "few"[n % 3] for n in range(count)
-    ]  # dictionaries pay for some files only
+    names = [f"key {n}" if n < 1000 else "few"[n % 3] for n in range(count)]  # dictionaries pay for some files only
     table = pa.table(
         {"time": range(count), "type": ["AB"[n % 2] for n in range(count)], "k": names, "g": [*"uvw"] * 1000}
     )
@@ -234,14 +212,7 @@ def test_a_file_that_is_gone(tmp_path: Path) -> None:
 def test_faults_of_rows(
     tmp_path: Path, code: str, name: str, columns: dict[str, Any], where: str, options: dict[str, Any]
 ) -> None:
-    data = {
-        "time": [1, 2, 3],
-        "type": [*"AAA"],
-        "x": [1.0, 2.0, 3.0],
-        "y": [1, 2, 3],
-        "k": [*"ppp"],
-        **columns,
-    }
+    data = {"time": [1, 2, 3], "type": [*"AAA"], "x": [1.0, 2.0, 3.0], "y": [1, 2, 3], "k": [*"ppp"], **columns}
     write(tmp_path, pa.table(data), 2)
     keys = "[k] AND " if code in ("null-time", "overflow") else ""
     query = sk.query(f"RETURN SUM(A.x) AS s PATTERN A+ WHERE {keys}{where}", **options)

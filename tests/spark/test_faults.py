@@ -91,9 +91,7 @@ def listed(sink: Path, root: Path) -> list[Path]:
     """Return the files of a sink that its log lists, as readers of the sink must; its paths are below a root."""
     log = {int(path.name.partition(".")[0]): path for path in (sink / "_spark_metadata").glob("[0-9]*")}
     first = max((number for number, path in log.items() if path.suffix == ".compact"), default=0)
-    lines = [
-        line for number in sorted(log) if number >= first for line in log[number].read_text().split("\n")[1:]
-    ]
+    lines = [line for number in sorted(log) if number >= first for line in log[number].read_text().split("\n")[1:]]
     entries = [json.loads(line) for line in lines if line]
     assert all(entry["action"] == "add" for entry in entries)
     return [root / unquote(urlparse(entry["path"]).path).lstrip("/") for entry in entries]
@@ -134,8 +132,7 @@ class Job:
     def batches(self) -> tuple[int, int]:
         """Return the numbers of the last batch that was begun and of the last that was ended, -1 for none."""
         found = [
-            [int(path.name) for path in (self.checkpoint / log).glob("[0-9]*")]
-            for log in ("offsets", "commits")
+            [int(path.name) for path in (self.checkpoint / log).glob("[0-9]*")] for log in ("offsets", "commits")
         ]
         begun, ended = (max(numbers, default=-1) for numbers in found)
         return begun, ended

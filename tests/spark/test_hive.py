@@ -58,9 +58,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     for i in range(3):
         inside = root.joinpath(*(f"{name}={texts[i]}" for name, (texts, _) in COLUMNS.items()))
         inside.mkdir(parents=True)
-        pq.write_table(
-            pa.table({"time": [i, i + 10], "type": ["A", "A"], "number": [0, 0]}), inside / "f.parquet"
-        )
+        pq.write_table(pa.table({"time": [i, i + 10], "type": ["A", "A"], "number": [0, 0]}), inside / "f.parquet")
         (inside / "empty.parquet").touch()
     (root / "_SUCCESS").touch()
     return root

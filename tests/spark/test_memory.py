@@ -76,9 +76,7 @@ def run(
     return sorted(found, key=lambda row: row.get("window_start", 0)), used
 
 
-@pytest.mark.skipif(
-    not Path("/proc/self/clear_refs").exists(), reason="the peak of memory is read from Linux"
-)
+@pytest.mark.skipif(not Path("/proc/self/clear_refs").exists(), reason="the peak of memory is read from Linux")
 @pytest.mark.parametrize("window", ["WITHIN 10000 SLIDE 5000", ""])
 def test_a_long_sub_stream(spark: SparkSession, window: str, tmp_path: Path) -> None:
     query = sk.query(f"{RETURN} PATTERN SEQ(A, B) WHERE [k] {window}")
@@ -94,14 +92,10 @@ def test_a_long_sub_stream(spark: SparkSession, window: str, tmp_path: Path) -> 
 
 
 @pytest.mark.parametrize("group", ["", "GROUP-BY k"])
-@pytest.mark.parametrize(
-    "window", ["", "WITHIN 5000 SLIDE 2500", "WITHIN 300", "WITHIN 50 EVENTS SLIDE 20 EVENTS"]
-)
+@pytest.mark.parametrize("window", ["", "WITHIN 5000 SLIDE 2500", "WITHIN 300", "WITHIN 50 EVENTS SLIDE 20 EVENTS"])
 def test_keys(spark: SparkSession, window: str, group: str, tmp_path: Path) -> None:
     query = sk.query(
-        f"{RETURN} PATTERN SEQ(A, B) WHERE [k] {group} {window}".replace(
-            "RETURN", f"RETURN {'k,' * bool(group)}"
-        )
+        f"{RETURN} PATTERN SEQ(A, B) WHERE [k] {group} {window}".replace("RETURN", f"RETURN {'k,' * bool(group)}")
     )
     data = frame(spark, 20_000, 30)
 

@@ -273,12 +273,8 @@ def test_a_partition_may_be_the_time(tmp_path):
 
 
 def test_columns_of_other_order_missing_and_wider(tmp_path):
-    write(
-        tmp_path / "1", t=pa.array([1], pa.int32()), x=pa.array([1.5], pa.float32()), s=["a"], n=pa.nulls(1)
-    )
-    write(
-        tmp_path / "2", s=pa.array(["b"], pa.large_string()), t=[2**40], u=pa.array([1], pa.uint8()), n=["x"]
-    )
+    write(tmp_path / "1", t=pa.array([1], pa.int32()), x=pa.array([1.5], pa.float32()), s=["a"], n=pa.nulls(1))
+    write(tmp_path / "2", s=pa.array(["b"], pa.large_string()), t=[2**40], u=pa.array([1], pa.uint8()), n=["x"])
     write(tmp_path / "3", t=[3], x=[0.1], s=pa.array(["c"]).dictionary_encode(), u=[-1], n=["y"])
     table = everything(tmp_path)
     assert table.to_pylist() == [
@@ -363,9 +359,7 @@ def test_names_with_dots_and_structs(tmp_path):
         table = everything(tmp_path, [name], dictionary=["a.b.c"])
         assert table.column_names == [name] and table[name].to_pylist() == whole[name].to_pylist()
     assert everything(tmp_path).to_pylist() == whole.to_pylist()
-    assert (
-        everything(tmp_path, ["a", "m", "a.b.c"]).to_pylist() == whole.select(["a", "m", "a.b.c"]).to_pylist()
-    )
+    assert everything(tmp_path, ["a", "m", "a.b.c"]).to_pylist() == whole.select(["a", "m", "a.b.c"]).to_pylist()
 
 
 def test_structs_are_merged(tmp_path):
@@ -586,9 +580,7 @@ CONSTANTS = {"i": NUMBERS, "f": NUMBERS, "d": NUMBERS, "u": NUMBERS, "s": ["''",
 
 @st.composite
 def conditions(draw, depth=2):
-    shape = draw(
-        st.sampled_from(["compare"] * 4 + (["not", "and", "or"] if depth else []) + ["null", "other"])
-    )
+    shape = draw(st.sampled_from(["compare"] * 4 + (["not", "and", "or"] if depth else []) + ["null", "other"]))
     if shape == "not":
         return f"NOT ({draw(conditions(depth - 1))})"
     if shape in ("and", "or"):

@@ -175,9 +175,7 @@ def test_csv_is_sorted(folder: Path, tmp_path: Path) -> None:
     assert sorted(found["id"].to_pylist()) == list(range(COUNT))
 
 
-def test_parquet_out_of_order_is_sorted_if_it_is_small(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_parquet_out_of_order_is_sorted_if_it_is_small(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = tmp_path / "events.parquet"
     pq.write_table(events().take(np.arange(COUNT)[::-1]), path, row_group_size=400)
     found = batch(path, disorder="1 minute", numPartitions=3)
@@ -209,9 +207,7 @@ def test_a_schema_chooses_columns_and_types(folder: Path) -> None:
     reader = source(folder, disorder="10 seconds").reader(schema)
     found = played(reader, reader.partitions())
     assert found.schema == pa.schema({"id": pa.string(), "kind": pa.string()})
-    assert found["id"].to_pylist() == [
-        str(id) for id in batch(folder, disorder="10 seconds")["id"].to_pylist()
-    ]
+    assert found["id"].to_pylist() == [str(id) for id in batch(folder, disorder="10 seconds")["id"].to_pylist()]
     with pytest.raises(SparkleeneError, match="missing-column"):
         source(folder).reader(T.StructType([T.StructField("it", T.LongType())])).partitions()
 

@@ -31,9 +31,7 @@ def test_the_active_session_is_returned_as_it_is(spark: SparkSession) -> None:
     [{"master": "local[7]"}, {"ui": True}, {"memory": "9g"}, {"config": {"spark.sql.shuffle.partitions": "9"}},
      {"master": "sc://localhost:15002"}],
 )  # fmt: skip
-def test_an_active_session_that_differs_is_an_error(
-    spark: SparkSession, arguments: dict[str, object]
-) -> None:
+def test_an_active_session_that_differs_is_an_error(spark: SparkSession, arguments: dict[str, object]) -> None:
     with pytest.raises(SparkleeneError, match=r"error\[session-differs\].*\n.*stop it first"):
         session(**arguments)  # type: ignore[arg-type]
 
@@ -84,13 +82,9 @@ def error_in_a_new_process(before: str, home: Path) -> str:
     """Return what `session()` raises in a process of its own, where no JVM runs."""
     code = f"{before}\nfrom sparkleene.spark.session import session\ntry: session()\n"
     code += "except Exception as error: print(type(error).__name__, error)"
-    environment = {
-        key: value for key, value in os.environ.items() if not key.startswith(("SPARK", "PYSPARK"))
-    }
+    environment = {key: value for key, value in os.environ.items() if not key.startswith(("SPARK", "PYSPARK"))}
     environment |= {"JAVA_HOME": str(home)}
-    done = subprocess.run(
-        [sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=True
-    )
+    done = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=True)
     return done.stdout
 
 

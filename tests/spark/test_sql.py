@@ -44,23 +44,7 @@ FLOATS = [
     1e300,
     5e-324,
 ]
-TEXTS = [
-    "",
-    "a",
-    "A",
-    "aa",
-    "b",
-    "é",
-    "\uffff",
-    "\U0001f600",
-    "\0",
-    "a\n",
-    "'; --",
-    "\\",
-    "NaN",
-    "1",
-    "2024-01-01",
-]
+TEXTS = ["", "a", "A", "aa", "b", "é", "\uffff", "\U0001f600", "\0", "a\n", "'; --", "\\", "NaN", "1", "2024-01-01"]
 UTC = datetime.UTC
 MOMENTS = [
     datetime.datetime(1, 1, 2),
@@ -424,9 +408,7 @@ def test_masks(spark, local):
     frame = spark.createDataFrame(EVENTS)
     found = [masks(query, frame.schema, name, local) for query, name in CASES]
     assert found.pop() is None
-    result = (
-        frame.select("row", *(each.alias(f"c{i}") for i, each in enumerate(found))).toArrow().sort_by("row")
-    )
+    result = frame.select("row", *(each.alias(f"c{i}") for i, each in enumerate(found))).toArrow().sort_by("row")
     for i, (query, name) in enumerate(CASES[:-1]):
         got = result.column(f"c{i}")
         count = len(query.labels)
@@ -467,9 +449,7 @@ def pushed(frame, part):
 @pytest.fixture(scope="module")
 def stored(spark, tmp_path_factory):
     path = tmp_path_factory.mktemp("sql") / "few.parquet"
-    pq.write_table(
-        EVENTS.drop_columns("void").append_column("s", pa.array([{"x": i} for i in range(8)])), path
-    )
+    pq.write_table(EVENTS.drop_columns("void").append_column("s", pa.array([{"x": i} for i in range(8)])), path)
     return spark.read.parquet(str(path))
 
 

@@ -94,9 +94,7 @@ class Given:
         bound = bind(parse(case.text), columns=tuple(SCHEMA.names), any_type=case.type is None)
         options = {name: getattr(case, name) for name in ("time", "type", "tiebreak", "offset")}
         rows = evaluate(bound, case.rows, **options)
-        return [
-            {name: moment(value) if name in WINDOW else value for name, value in row.items()} for row in rows
-        ]
+        return [{name: moment(value) if name in WINDOW else value for name, value in row.items()} for row in rows]
 
     @property
     def refused(self) -> bool:
@@ -251,9 +249,7 @@ class Spread(StreamRun):
         return self.count if self.keys else 1
 
 
-def stream_of(
-    query: sk.Query, rows: pa.Schema, buckets: int, update: bool
-) -> tuple[StreamJob, Any, pa.Schema]:
+def stream_of(query: sk.Query, rows: pa.Schema, buckets: int, update: bool) -> tuple[StreamJob, Any, pa.Schema]:
     """Return what workers are sent, a function from rows of a stream to those they are given, and the result."""
     run = run_of(query, rows.names, numbered=False)
     plan, low = run.plan, lower_run(run)
@@ -408,9 +404,7 @@ def updated(frame: DataFrame, folder: Path) -> list[Rows]:
         found[number] = rows.toArrow().to_pylist()
 
     to = frame.writeStream.foreachBatch(take).outputMode("update")
-    to.option("checkpointLocation", str(folder / "updates")).trigger(
-        availableNow=True
-    ).start().awaitTermination()
+    to.option("checkpointLocation", str(folder / "updates")).trigger(availableNow=True).start().awaitTermination()
     return [rows for _, rows in sorted(found.items())]
 
 
@@ -440,13 +434,7 @@ def chosen(name: str, count: int, most: int, **kind: Any) -> list[Given]:
 
 
 SOME: list[dict[str, Any]] = [
-    {
-        "semantics": "skip-till-any-match",
-        "negation": False,
-        "adjacent": False,
-        "keys": True,
-        "numbers": "exact",
-    },
+    {"semantics": "skip-till-any-match", "negation": False, "adjacent": False, "keys": True, "numbers": "exact"},
     {"semantics": "skip-till-next-match", "negation": True, "tiebreak": True},
     {"semantics": "contiguous", "adjacent": True, "conjunction": True},
     {"kinds": ("trigger",), "keys": True},
@@ -525,9 +513,7 @@ def in_batches(case: PaperCase) -> list[pa.Table]:
     time = case.options.get("time", "time")
     rows = test_papers.table(case)
     rows = rows.set_column(
-        rows.column_names.index(time),
-        time,
-        rows[time].cast(pa.timestamp("us")).cast(pa.timestamp("us", "UTC")),
+        rows.column_names.index(time), time, rows[time].cast(pa.timestamp("us")).cast(pa.timestamp("us", "UTC"))
     )
     drawn = random.Random(case.cite)
     order = sorted(range(rows.num_rows), key=lambda row: rows[time][row].value + drawn.uniform(0, 12e7))

@@ -95,13 +95,7 @@ def source(spark: SparkSession, tmp_path: Path) -> Source:
 class Ended:
     """A stream that ran to its end: the rows that came, and the progress of each batch."""
 
-    def __init__(
-        self,
-        frame: DataFrame,
-        folder: Path,
-        *,
-        sink: str = "memory",
-    ) -> None:
+    def __init__(self, frame: DataFrame, folder: Path, *, sink: str = "memory") -> None:
         spark = frame.sparkSession
         name, out = f"t{uuid.uuid4().hex}", str(folder / "out")
         writer = frame.writeStream.format(sink).queryName(name).option("path", out)
@@ -205,9 +199,7 @@ def test_another_state_store(spark: SparkSession, bare: DataFrame) -> None:
     with settings(spark, **{PROVIDER.removeprefix("spark.sql."): other}):
         code, message, help = refused(sk.QueryError, lambda: sk.query(TEXT).run(marked))
     assert code == "wrong-state-store"
-    assert message.endswith(
-        "needs Spark's RocksDB state store, and the session has HDFSBackedStateStoreProvider"
-    )
+    assert message.endswith("needs Spark's RocksDB state store, and the session has HDFSBackedStateStoreProvider")
     assert help == f'spark.conf.set("{PROVIDER}", "{ROCKSDB}")'
 
 
@@ -334,9 +326,7 @@ def test_late_rows_are_counted(source: Source, tmp_path: Path) -> None:
     source.add(
         events("a70 b71 a100"),  # the watermark will be 80
         events("a72 b73"),  # still that of nothing
-        events(
-            "a79 a80 b80.000001 a85 b86 b86 z1 z2"
-        ),  # the first two are late; rows of no label are nobody's
+        events("a79 a80 b80.000001 a85 b86 b86 z1 z2"),  # the first two are late; rows of no label are nobody's
         events("b80 b82", None) + events("b12") + END,  # without a key they are nowhere
     )
     query = sk.query(TEXT)
@@ -398,9 +388,7 @@ def test_updates_take_back_what_is_not_so_any_more(source: Source, tmp_path: Pat
 def test_one_batch_of_thousands_of_windows(source: Source, tmp_path: Path) -> None:
     rows = [{"time": at(n * 7 % 20_011), "type": "AAB"[n % 3], "k": n % 13} for n in range(20_011)]
     source.add(rows, END)
-    query = sk.query(
-        "RETURN COUNT(*), AVG(A.k) PATTERN SEQ(A+, B) WHERE [k] WITHIN 60 seconds SLIDE 10 seconds"
-    )
+    query = sk.query("RETURN COUNT(*), AVG(A.k) PATTERN SEQ(A+, B) WHERE [k] WITHIN 60 seconds SLIDE 10 seconds")
     with settings(source.spark, **{"shuffle.partitions": "7"}):
         found = Ended(query.run(source.marked("1 hour")), tmp_path)
     expected = source.expected(query)
@@ -442,9 +430,7 @@ def test_after_a_windowed_aggregation(source: Source, tmp_path: Path) -> None:
     source.add(events("a1 a2 a6 b7 a11"), events("b13 b14 a16 a17 a18 b21") + END, events("a1000100"))
     each = source.marked("1 second").groupBy(F.window("time", "5 seconds"), "type").count()
     ticks = each.select(F.window_time("window").alias("time"), "type", F.col("count").alias("n"))
-    query = sk.query(
-        "RETURN COUNT(*), SUM(A.n) AS n PATTERN A+ WHERE A.n > 0 WITHIN 20 seconds SLIDE 20 seconds"
-    )
+    query = sk.query("RETURN COUNT(*), SUM(A.n) AS n PATTERN A+ WHERE A.n > 0 WITHIN 20 seconds SLIDE 20 seconds")
     found = Ended(query.run(ticks), tmp_path)
     [row] = [row for row in found.rows if row["window_end"] < at(10**5)]
     assert row["count"] == 2**4 - 1

@@ -87,9 +87,7 @@ def test_no_rows(trends: SparkSession) -> None:
 
 def test_it_is_a_table_like_any_other(trends: SparkSession) -> None:
     text = "RETURN user, COUNT(*) AS n PATTERN SEQ(A, B) GROUP-BY user"
-    [row] = trends.sql(
-        f"SELECT max(n) AS m FROM trends(query => '{text}', events => TABLE(events)) t"
-    ).collect()
+    [row] = trends.sql(f"SELECT max(n) AS m FROM trends(query => '{text}', events => TABLE(events)) t").collect()
     assert row.m == max(r["n"] for r in sk.query(text).run(TABLE).to_pylist())
 
 

@@ -44,9 +44,7 @@ Rows = list[dict[str, Any]]
 @st.composite
 def mixed(draw: st.DrawFn, most: int) -> tuple[dict[str, str], Case]:
     """Draw queries with different keys, windows and semantics, and a stream for them."""
-    several = [
-        draw(workloads(draw(st.sampled_from(SEMANTICS)), most)) for _ in range(draw(st.integers(1, 3)))
-    ]
+    several = [draw(workloads(draw(st.sampled_from(SEMANTICS)), most)) for _ in range(draw(st.integers(1, 3)))]
     texts = {}
     for text in (text for found, _ in several for text in found.values()):
         tree, number = parse(text), len(texts)
@@ -96,9 +94,7 @@ def by_definition(texts: dict[str, str], case: Case, numbers: str) -> Rows:
 def through_tasks(made: Workload, rows: pa.Table, way: str) -> Rows:
     """Run what tasks run: rows lowered and packed in parts, evaluated by bucket, added up."""
     requests = made.prepared.requests(rows.column_names)
-    schema = schema_of(
-        requests, lambda one: result_schema(one.plan, rows.slice(0, 0), one.options, one.place)
-    )
+    schema = schema_of(requests, lambda one: result_schema(one.plan, rows.slice(0, 0), one.options, one.place))
     families = find_families(requests, [Choice(strategy(one, rows, way), "") for one in requests])
     lows = [lower_together(family, lambda term: True, [True] * len(family)) for _, family in families]
     plans = make_jobs([(family, some) for (_, family), some in zip(families, lows, strict=True)], schema)
@@ -342,9 +338,7 @@ def test_what_needs_adding_up(events: DataFrame) -> None:
     made = workload(by_spark)
     assert exchanges(made.run(events)) == (1, 2, 1)
     matches(made.run(events), made, TABLE)
-    by_tasks = by_spark | {
-        "c": "RETURN site AS low_site, SUM(A.x) AS n PATTERN A WHERE [user, site] GROUP-BY site"
-    }
+    by_tasks = by_spark | {"c": "RETURN site AS low_site, SUM(A.x) AS n PATTERN A WHERE [user, site] GROUP-BY site"}
     made = workload(by_tasks)
     assert exchanges(made.run(events)) == (1, 2, 2)
     matches(made.run(events), made, TABLE)
@@ -375,9 +369,7 @@ def test_no_job_starts(spark: SparkSession, events: DataFrame, folder: Path) -> 
 @pytest.mark.spark
 def test_concepts(spark: SparkSession) -> None:
     cities = {"Dallas": "Texas", "Austin": "Texas", "Texas": "USA", "Reno": "Nevada", "Nevada": "USA"}
-    rows = pa.table(
-        {"time": range(6), "type": ["Dallas", "Reno", "Austin", "Texas", "Bus", "Reno"], "k": [1] * 6}
-    )
+    rows = pa.table({"time": range(6), "type": ["Dallas", "Reno", "Austin", "Texas", "Bus", "Reno"], "k": [1] * 6})
     texts = {
         "cities": "RETURN COUNT(*) PATTERN SEQ(Dallas, Reno)",
         "states": "RETURN COUNT(*) PATTERN SEQ(Texas T+, Nevada)",

@@ -110,8 +110,7 @@ class Workers:
         self.requests = made.prepared.requests(rows.names, None, "update" if update else None)
         self.lows = lower_together(self.requests, lambda term: masks, [masks for _ in self.requests])
         self.schema = schema_of(
-            self.requests,
-            lambda one: result_schema(one.plan, rows.empty_table(), one.options, one.place),
+            self.requests, lambda one: result_schema(one.plan, rows.empty_table(), one.options, one.place)
         )
         flat = self.flat(rows.empty_table()).schema
         self.stream = streaming.make_stream_job(self.requests, self.lows, flat, self.schema)
@@ -151,9 +150,7 @@ class Workers:
     def _sent(self, rows: pa.Table) -> Iterator[pa.RecordBatch]:
         cut = rows.num_rows // 3
         packs = [
-            pack
-            for part in (rows.slice(0, cut), rows.slice(cut))
-            for pack in Enter(self.stream)(part.to_batches())
+            pack for part in (rows.slice(0, cut), rows.slice(cut)) for pack in Enter(self.stream)(part.to_batches())
         ]
         parcels = pa.Table.from_batches(packs, PARCELS)
         sent = []
@@ -221,16 +218,12 @@ def in_seconds(text: str) -> str:
     return re.sub(r"(WITHIN|SLIDE) (\d+)", r"\1 \2 seconds", text)
 
 
-def check_workload(
-    drawn: tuple[dict[str, str], Given, dict[str, Any]], seed: int, sharing: Any = "auto"
-) -> None:
+def check_workload(drawn: tuple[dict[str, str], Given, dict[str, Any]], seed: int, sharing: Any = "auto") -> None:
     """Compare what workers send with the reference and a run in process, and their updates with batches."""
     texts, given, options = drawn
     note(f"{texts}\n{given}")
     offset = timedelta(seconds=given.case.offset)
-    made = workload(
-        {name: in_seconds(text) for name, text in texts.items()}, sharing, offset=offset, **options
-    )
+    made = workload({name: in_seconds(text) for name, text in texts.items()}, sharing, offset=offset, **options)
     count = seed % 3 + 1
     with (
         patch.object(live, "FEW", seed % 3 + 2),
@@ -292,9 +285,7 @@ def test_workers(semantics: str, data: st.DataObject, seed: int) -> None:
 def test_many_queries(data: st.DataObject, seed: int) -> None:
     semantics = SEMANTICS[seed % 3]
     check_workload(
-        data.draw(given_workloads(semantics, 30 if SOAK else 10, TIMED)),
-        seed,
-        "never" if seed % 2 else "auto",
+        data.draw(given_workloads(semantics, 30 if SOAK else 10, TIMED)), seed, "never" if seed % 2 else "auto"
     )
 
 
@@ -475,9 +466,7 @@ def going_on(before: Workload, after: Workload, count: int = 2, **how: Any) -> s
         (["alone", "pairs", "parts"], ["parts", "runs"], ["added: runs", "removed: alone, pairs"]),
     ],
 )
-def test_other_queries(
-    before: list[str], after: list[str], notes: list[str], count: int, sharing: Any
-) -> None:
+def test_other_queries(before: list[str], after: list[str], notes: list[str], count: int, sharing: Any) -> None:
     one, two = (workload({name: TEXTS[name] for name in names}, sharing) for names in (before, after))
     error = going_on(one, two, count)
     assert "error[query-changed]: the checkpoint was written by a workload of other queries" in error
@@ -504,11 +493,7 @@ def test_a_changed_query() -> None:
 def test_other_sharing_options_and_modes() -> None:
     texts = {name: TEXTS[name] for name in ("pairs", "runs")}
     error = going_on(workload(texts), workload(texts, "never"))
-    assert (
-        "written with another sharing" in error
-        and "was: pairs, runs" in error
-        and "now: pairs; runs" in error
-    )
+    assert "written with another sharing" in error and "was: pairs, runs" in error and "now: pairs; runs" in error
     turned = {name: texts[name] for name in reversed(texts)}
     assert "now: runs, pairs" in going_on(workload(texts), workload(turned))
     assert "another option numbers" in going_on(workload(texts), workload(texts, numbers="exact"))
@@ -597,12 +582,7 @@ def test_the_query_at_fault_is_told(source: Source) -> None:
     marked, within = source.marked(), "WITHIN 9 seconds SLIDE 9 seconds"
     cases = [
         (marked, "RETURN COUNT(*) AS n PATTERN A", {}, "'bad'(?s:.*)write WITHIN and SLIDE"),
-        (
-            marked,
-            "RETURN COUNT(*) AS n PATTERN A WITHIN 9 EVENTS SLIDE 3 EVENTS",
-            {},
-            "--> bad:1(?s:.*)of time",
-        ),
+        (marked, "RETURN COUNT(*) AS n PATTERN A WITHIN 9 EVENTS SLIDE 3 EVENTS", {}, "--> bad:1(?s:.*)of time"),
         (
             marked,
             f"RETURN COUNT(*) AS n PATTERN SEQ(A, B?) WHERE [B.k] {within}",
@@ -611,19 +591,9 @@ def test_the_query_at_fault_is_told(source: Source) -> None:
         ),
         (marked, "RETURN COUNT(*) AS n PATTERN A WITHIN 9 seconds", {"output_mode": "update"}, "--> bad:1"),
         (marked, f"RETURN COUNT(*) AS n PATTERN A WHERE A.type > 3 {within}", {}, "--> bad:1"),
-        (
-            marked,
-            f"RETURN COUNT(*) AS k PATTERN A {within}",
-            {},
-            "the column 'k' is .* in 'good' and .* in 'bad'",
-        ),
+        (marked, f"RETURN COUNT(*) AS k PATTERN A {within}", {}, "the column 'k' is .* in 'good' and .* in 'bad'"),
         (marked, f"RETURN COUNT(*) AS n PATTERN A {within}", {"output_mode": "complete"}, "choose 'append'"),
-        (
-            marked,
-            f"RETURN COUNT(*) AS n PATTERN A {within}",
-            {"strategy": "sort"},
-            "a strategy is for batches",
-        ),
+        (marked, f"RETURN COUNT(*) AS n PATTERN A {within}", {"strategy": "sort"}, "a strategy is for batches"),
         (source.plain, f"RETURN COUNT(*) AS n PATTERN A {within}", {}, "no-watermark"),
     ]
     for frame, text, how, told in cases:

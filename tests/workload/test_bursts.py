@@ -78,9 +78,7 @@ def test_every_choice_of_copies(texts: dict[str, str], table: pa.Table, choice: 
 
 @given(texts=workloads(), table=streams(), costs=st.tuples(*[st.sampled_from([0.0, 1.0, 9.0, 60.0])] * 4))
 @settings(max_examples=cases(150))
-def test_every_sequence_of_decisions(
-    texts: dict[str, str], table: pa.Table, costs: tuple[float, ...]
-) -> None:
+def test_every_sequence_of_decisions(texts: dict[str, str], table: pa.Table, costs: tuple[float, ...]) -> None:
     """Which bursts are shared, and by which copies, changes from one burst to the next; costs decide."""
     note(f"{texts}\n{table.to_pydict()}\n{costs!r}")
     with pytest.MonkeyPatch.context() as patch:

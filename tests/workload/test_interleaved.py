@@ -35,9 +35,7 @@ def test_generators_that_take_turns_do_not_meet(monkeypatch: pytest.MonkeyPatch)
     alone = [list(results(table)) for table in TABLES]
     read: list[int] = []
     once = engine.time_column
-    monkeypatch.setattr(
-        engine, "time_column", lambda table, *rest: read.append(id(table)) or once(table, *rest)
-    )
+    monkeypatch.setattr(engine, "time_column", lambda table, *rest: read.append(id(table)) or once(table, *rest))
     turns = list(zip(results(TABLES[0]), results(TABLES[1]), strict=True))
     assert [[turn[i] for turn in turns] for i in range(2)] == alone
     assert sorted(read) == sorted(map(id, TABLES))  # each table's times are read once

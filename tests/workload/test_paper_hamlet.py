@@ -46,9 +46,7 @@ def table(ids: Sequence[str]) -> pa.Table:
 
 
 def texts(**where: str) -> dict[str, str]:
-    return {
-        name: f"RETURN COUNT(*) PATTERN {pattern} {where.get(name, '')}" for name, pattern in PATTERNS.items()
-    }
+    return {name: f"RETURN COUNT(*) PATTERN {pattern} {where.get(name, '')}" for name, pattern in PATTERNS.items()}
 
 
 def totals(result: pa.Table) -> dict[str, int]:
@@ -93,15 +91,7 @@ def test_table_3_shared_propagation() -> None:
     for length in (1, 2, 3, 4):
         value, scratch = np.eye(2), np.zeros((2, 2))
         run_rows(
-            given.program,
-            g,
-            given.events,
-            group,
-            first,
-            first + length,
-            np.zeros(2, np.uint64),
-            value,
-            scratch,
+            given.program, g, given.events, group, first, first + length, np.zeros(2, np.uint64), value, scratch
         )
         sums.append(int(value[0, 1]))
     assert [b - a for a, b in pairwise(sums)] == [1, 2, 4, 8]
@@ -239,9 +229,7 @@ def test_pruning_loses_no_optimum_by_equation_7(drawn: tuple[dict[int, Snapshots
 
 
 @given(
-    st.lists(st.tuples(st.integers(0, 9), st.integers(0, 9)), min_size=1, max_size=7),
-    st.integers(0, 20),
-    st.data(),
+    st.lists(st.tuples(st.integers(0, 9), st.integers(0, 9)), min_size=1, max_size=7), st.integers(0, 20), st.data()
 )
 def test_pruning_loses_no_optimum_where_costs_add_up(
     prices: list[tuple[int, int]], once: int, data: st.DataObject

@@ -101,22 +101,14 @@ def test_many_queries(semantics: str, data: st.DataObject) -> None:
     assert found.equals(workload(texts, "never", **given).run(rows))
 
 
-WINDOWS = (
-    "WITHIN 4 SLIDE 2",
-    "WITHIN 6 SLIDE 3",
-    "WITHIN 5 SLIDE 5",
-    "WITHIN 12 SLIDE 4",
-    "WITHIN 3 SLIDE 6",
-)
+WINDOWS = ("WITHIN 4 SLIDE 2", "WITHIN 6 SLIDE 3", "WITHIN 5 SLIDE 5", "WITHIN 12 SLIDE 4", "WITHIN 3 SLIDE 6")
 
 
 @pytest.mark.parametrize("semantics", SEMANTICS)
 @given(data=st.data())
 @settings(max_examples=cases(40))
 def test_windows_share_panes(semantics: str, data: st.DataObject) -> None:
-    patterns = data.draw(
-        st.lists(st.sampled_from(["SEQ(A+, B)", "SEQ(A, NOT C, B)", "(A OR B)+"]), min_size=2)
-    )
+    patterns = data.draw(st.lists(st.sampled_from(["SEQ(A+, B)", "SEQ(A, NOT C, B)", "(A OR B)+"]), min_size=2))
     texts = {
         f"q{i}": f"RETURN COUNT(*) AS n, SUM(A.v) AS s, MAX(A.v) AS m PATTERN {pattern} "
         f"SEMANTICS {semantics} {data.draw(st.sampled_from(WINDOWS))}"
@@ -138,10 +130,7 @@ def states(made: Workload) -> list[tuple[tuple[str, ...], int]]:
 
 
 def test_common_prefixes_are_common_states() -> None:
-    texts = {
-        "x": "RETURN COUNT(*) PATTERN SEQ(A, B+, C)",
-        "y": "RETURN COUNT(*), SUM(B.v) PATTERN SEQ(A, B+, D)",
-    }
+    texts = {"x": "RETURN COUNT(*) PATTERN SEQ(A, B+, C)", "y": "RETURN COUNT(*), SUM(B.v) PATTERN SEQ(A, B+, D)"}
     assert states(workload(texts)) == [(("x", "y"), 5)]  # start, A, AB, ABC, ABD
     assert states(workload(texts, "never")) == [(("x",), 4), (("y",), 4)]
 
@@ -159,9 +148,7 @@ def test_what_does_not_fit_runs_beside() -> None:
     made = workload(texts)
     assert states(made)[0][0] == ("plain", "other")
     assert len(states(made)) == 6
-    rows = pa.table(
-        {"time": range(6), "type": list("ABACBC"), "u": [1, 1, 2, 2, 2, 1], "v": [1, 2, 3, 4, 5, 6]}
-    )
+    rows = pa.table({"time": range(6), "type": list("ABACBC"), "u": [1, 1, 2, 2, 2, 1], "v": [1, 2, 3, 4, 5, 6]})
     assert made.run(rows).equals(workload(texts, "never").run(rows))
 
 
@@ -225,10 +212,7 @@ def test_errors_name_the_query() -> None:
 
 
 def test_errors_in_the_data_are_told_by_the_query_at_fault() -> None:
-    texts = {
-        "first": "RETURN COUNT(*) PATTERN A",
-        "second": "RETURN COUNT(*) PATTERN SEQ(A, A x) WHERE x.v > 'x'",
-    }
+    texts = {"first": "RETURN COUNT(*) PATTERN A", "second": "RETURN COUNT(*) PATTERN SEQ(A, A x) WHERE x.v > 'x'"}
     made = workload(texts)
     assert states(made)[0][0] == ("first", "second")
     with pytest.raises(sk.DataError, match=r"--> second:1:(?s:.*)x\.v > 'x'"):
@@ -258,8 +242,7 @@ def test_published_workload(size: int, events: int) -> None:
         rows = [line.strip().split(",") for line, _ in zip(file, range(events), strict=False)]
     lines = (SHARED / f"published_workload_{size}.txt").read_text().split()
     queries = {
-        f"q{i}": [(one.rstrip("+"), one.endswith("+")) for one in line.split(",")]
-        for i, line in enumerate(lines)
+        f"q{i}": [(one.rstrip("+"), one.endswith("+")) for one in line.split(",")] for i, line in enumerate(lines)
     }
     texts = {
         name: f"RETURN COUNT(*) PATTERN SEQ({', '.join(f'T{of}' + '+' * more for of, more in pattern)})"

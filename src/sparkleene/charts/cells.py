@@ -35,9 +35,7 @@ def width_of(text: str) -> int:
     """
     if text.isascii():
         return len(text)
-    return sum(
-        0 if unicodedata.combining(c) else 2 if unicodedata.east_asian_width(c) in "WF" else 1 for c in text
-    )
+    return sum(0 if unicodedata.combining(c) else 2 if unicodedata.east_asian_width(c) in "WF" else 1 for c in text)
 
 
 def fit(text: str, width: int, ink: Ink = BLOCKS, right: bool = False) -> str:
@@ -103,9 +101,7 @@ def draw_bar(place: float, width: int, origin: float, ink: Ink) -> str:
 
 def _stretch(places: Array, cells: int, origin: float, there: Array) -> tuple[Array, Array]:
     """Return the first half of a cell that is filled between the origin and each place, and the one after."""
-    zero = (
-        min(2 * cells - 1, max(1, round(origin * 2 * cells))) if 0 < origin < 1 else round(origin * 2 * cells)
-    )
+    zero = min(2 * cells - 1, max(1, round(origin * 2 * cells))) if 0 < origin < 1 else round(origin * 2 * cells)
     end = np.rint(places * 2 * cells).astype(int)
     up = (places >= origin) & (origin < 1)
     low = np.where(up, zero, np.minimum(end, zero - 1))

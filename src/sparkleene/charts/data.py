@@ -87,12 +87,7 @@ def split_series(
     kept = np.sort(order_by_size[:most]).tolist()
     names = _names(table.take(pa.array(first[kept])), groups)
     found = [
-        Series(
-            name,
-            x[edges[k] : edges[k + 1]],
-            y.take(slice(edges[k], edges[k + 1])),
-            int(largest[k] - edges[k]),
-        )
+        Series(name, x[edges[k] : edges[k + 1]], y.take(slice(edges[k], edges[k + 1])), int(largest[k] - edges[k]))
         for k, name in zip(kept, names, strict=True)
     ]
     return found, largest.size - len(found)

@@ -50,9 +50,7 @@ def arrange(made: Figure, grid: Grid, title: str) -> None:
         top += written.get_window_extent(renderer).height + pad
     every = [axes for row in grid for axes in row]
     across, down = GAPS[0] * made.dpi, GAPS[1] * made.dpi
-    for _ in range(
-        3
-    ):  # what stands at the right is placed by shares of the axes, and ticks depend on their width
+    for _ in range(3):  # what stands at the right is placed by shares of the axes, and ticks depend on their width
         inner = Bbox.union([axes.get_window_extent(renderer) for axes in every])
         around = Bbox.union([box for axes in every if (box := axes.get_tightbbox(renderer)) is not None])
         left, right = inner.x0 - around.x0 + pad, around.x1 - inner.x1 + pad

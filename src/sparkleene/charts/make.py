@@ -17,12 +17,7 @@ from sparkleene.errors import Diagnostic, QueryError
 
 
 def chart(
-    table: pa.Table,
-    *,
-    value: str | None = None,
-    groups: Sequence[str] = (),
-    title: str = "",
-    most: int = 8,
+    table: pa.Table, *, value: str | None = None, groups: Sequence[str] = (), title: str = "", most: int = 8
 ) -> Chart:
     """Prepare a chart of a result: a line per group over the windows, or a bar per group without windows.
 
@@ -62,7 +57,5 @@ def chart(
 
 def _describe_window(table: pa.Table, zone: str) -> str:
     """Write the only window there is."""
-    ends = [
-        read_starts(table.column(name).slice(0, 1))[0][0] for name in WINDOW if name in table.column_names
-    ]
+    ends = [read_starts(table.column(name).slice(0, 1))[0][0] for name in WINDOW if name in table.column_names]
     return " to ".join(format_starts(*ends)) + (f" {zone}" if zone else "")

@@ -35,14 +35,7 @@ STYLE = {
     "mathtext.default": "regular",
     "path.sketch": None,
 }
-FONTS = (
-    "Noto Sans CJK JP",
-    "Noto Sans CJK SC",
-    "Hiragino Sans",
-    "PingFang SC",
-    "WenQuanYi Zen Hei",
-    "Unifont",
-)
+FONTS = ("Noto Sans CJK JP", "Noto Sans CJK SC", "Hiragino Sans", "PingFang SC", "WenQuanYi Zen Hei", "Unifont")
 _style = threading.Lock()  # matplotlib's settings are global while they hold
 
 
@@ -243,9 +236,7 @@ def _draw_bars(made: Figure, chart: Chart) -> Grid:
     axes.set_yticks(list(rows), [shorten(one.name) for one in series], parse_math=False)
     axes.tick_params(axis="y", pad=8 if chart.scale.log else 4)
     axes.set_ylim(-0.6, len(rows) - 0.4)
-    axes.set_xlim(
-        -0.1 if origin > 0 else 0.0, 1.0
-    )  # values of bars to the left stand between them and the names
+    axes.set_xlim(-0.1 if origin > 0 else 0.0, 1.0)  # values of bars to the left stand between them and the names
     axes.axvline(origin, color=EDGE, linewidth=0.8)
     ticks = chart.scale.ticks() if chart.scale.log else []  # bars from zero need no more than their values
     axes.set_xticks([tick.place for tick in ticks], tick_labels(chart.scale, ticks))

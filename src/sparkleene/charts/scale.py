@@ -74,9 +74,7 @@ class Scale:
         low, high = self.low - wide * (self.low != 0 or self.log), self.high + wide
         if not self.log:
             return [Tick(self._place(number), number) for number in _round_numbers(low, high, most)]
-        step = next(
-            s * 10**e for e in range(300) for s in (1, 2, 5) if (high - low) / (s * 10**e) <= most + 0.5
-        )
+        step = next(s * 10**e for e in range(300) for s in (1, 2, 5) if (high - low) / (s * 10**e) <= most + 0.5)
         powers = range(math.ceil(low / step) * step, math.floor(high) + 1, step)
         found = [Tick(self._place(power), 1.0, power) for power in powers]
         if len(found) < 3:

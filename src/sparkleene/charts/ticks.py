@@ -70,9 +70,7 @@ def set_time_ticks(axes: Axes, axis: Axis, most: int) -> str:
     else:
         from matplotlib.ticker import MaxNLocator
 
-        places = MaxNLocator(most - 1, steps=[1, 2, 2.5, 5, 10], integer=axis.span >= 4).tick_values(
-            low, high
-        )
+        places = MaxNLocator(most - 1, steps=[1, 2, 2.5, 5, 10], integer=axis.span >= 4).tick_values(low, high)
         ticks = [float(place) for place in places]
         labels = [_year(place) if axis.is_dated else f"{place:,.10g}".replace("-", "−") for place in ticks]
     inside = [i for i, place in enumerate(ticks) if low <= place <= high]

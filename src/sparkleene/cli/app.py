@@ -33,14 +33,7 @@ from sparkleene.cli.options import (
     with_reading_options,
 )
 from sparkleene.cli.progress import note, show_progress
-from sparkleene.cli.results import (
-    draw_charts,
-    explain_no_trends,
-    hint_unknown_types,
-    key_names,
-    sort_rows,
-    summary,
-)
+from sparkleene.cli.results import draw_charts, explain_no_trends, hint_unknown_types, key_names, sort_rows, summary
 from sparkleene.cli.spark_session import describe_jobs, require_pyspark, start_spark
 from sparkleene.columns.files import Files
 from sparkleene.errors import Place, SparkleeneError
@@ -99,18 +92,14 @@ def run(
     if plot_file is not None:
         output_files.check_output(plot_file, folders=False)
         if not plot_file.lower().endswith((".png", ".svg")):
-            raise usage_error(
-                f"'{plot_file}' does not end in .png or .svg", "a chart is saved as PNG or as SVG"
-            )
+            raise usage_error(f"'{plot_file}' does not end in .png or .svg", "a chart is saved as PNG or as SVG")
     _check_engine(engine, master, conf)
     asked = compiler.several(query, more, sharing)
     names = dict.fromkeys(output.name for q in queries_of(asked) for output in q.plan.bound.outputs)
     if isinstance(asked, Workload) and plot_file is not None:
         raise usage_error("a picture is of one query", "leave out --plot-file; --plot draws them all as text")
     if stats and not (isinstance(asked, Workload) and engine == "local"):
-        raise usage_error(
-            "--stats is for several queries in this process", "leave it out, or add --engine local"
-        )
+        raise usage_error("--stats is for several queries in this process", "leave it out, or add --engine local")
     if engine == "spark":
         require_pyspark()
     if plot_file is not None and find_spec("matplotlib") is None:
@@ -156,22 +145,14 @@ def _count_events(events: Files) -> str:
 
 
 def _run_on_spark(
-    asked: Asked,
-    events: list[str],
-    found: Files,
-    master: str | None,
-    conf: Any,
-    kind: str,
-    folder: str | None,
+    asked: Asked, events: list[str], found: Files, master: str | None, conf: Any, kind: str, folder: str | None
 ) -> Any:
     """Return the result on Spark by query, window and group, or have it written to a folder."""
     many = _count_events(found)
     with show_progress("starting Spark") as line, start_spark(master, conf) as spark:
         line.text = f"counting trends in {many}"
         line.more = lambda: describe_jobs(spark)
-        frame = asked.run(
-            events if found.kind == "parquet" else inputs.read_frame(spark, found), engine="spark"
-        )
+        frame = asked.run(events if found.kind == "parquet" else inputs.read_frame(spark, found), engine="spark")
         if folder is not None:
             mode = "errorifexists" if "://" in folder else "append"  # a folder here is empty or not there yet
             frame.write.format(kind).option("header", True).mode(mode).save(folder)
@@ -248,8 +229,7 @@ def check(
     compiler: Compiler,
     query: Queries,
     schema: Annotated[
-        str | None,
-        typer.Option(metavar="EVENTS", help="A file of events whose columns the queries should fit."),
+        str | None, typer.Option(metavar="EVENTS", help="A file of events whose columns the queries should fit.")
     ] = None,
     columns: Columns = None,
     short: Annotated[
@@ -305,9 +285,7 @@ def generate(
     ],
     output: Annotated[
         str,
-        typer.Option(
-            "--output", "-o", metavar="PATH", help="A file .parquet, .csv or .json.", show_default=False
-        ),
+        typer.Option("--output", "-o", metavar="PATH", help="A file .parquet, .csv or .json.", show_default=False),
     ],
     events: Annotated[int, typer.Option(metavar="N", help="How many events.")] = 1_000_000,
     seed: Annotated[int, typer.Option(metavar="N", help="Another stream of the same kind.")] = 0,
@@ -373,15 +351,12 @@ def stream(
     ] = None,
     once: Annotated[bool, typer.Option("--once", help="Take what is there by now, then end.")] = False,
     output: Annotated[
-        str | None,
-        typer.Option("--output", "-o", metavar="FOLDER", help="Write files to a folder, not rows here."),
+        str | None, typer.Option("--output", "-o", metavar="FOLDER", help="Write files to a folder, not rows here.")
     ] = None,
     format: Format = None,
     checkpoint: Annotated[
         str | None,
-        typer.Option(
-            metavar="FOLDER", help="Where to go on from after a stop; by default in the output folder."
-        ),
+        typer.Option(metavar="FOLDER", help="Where to go on from after a stop; by default in the output folder."),
     ] = None,
     master: Master = None,
     conf: Conf = None,
@@ -410,9 +385,7 @@ def stream(
 
 @app.command()
 def demo(
-    events: Annotated[
-        int, typer.Option(min=1000, metavar="N", help="Events of the largest stream.")
-    ] = 1_000_000,
+    events: Annotated[int, typer.Option(min=1000, metavar="N", help="Events of the largest stream.")] = 1_000_000,
     output: Annotated[
         str, typer.Option("--output", "-o", metavar="FOLDER", help="Where data and chart go.")
     ] = "sparkleene-demo",

@@ -132,9 +132,7 @@ def run_demo(events: int, output: str, master: str | None, conf: Sequence[str] |
     folder.mkdir(parents=True, exist_ok=True)
     clock = Clock()
     say("Event trends on Spark: four queries of the papers, over streams like theirs.")
-    say(
-        "The first run on a machine also compiles kernels, up to a minute in all; they are cached after that.\n"
-    )
+    say("The first run on a machine also compiles kernels, up to a minute in all; they are cached after that.\n")
     other = subprocess.Popen([sys.executable, "-c", COMPILE])  # on another core while streams are made
     try:
         for scene in SCENES:

@@ -30,9 +30,7 @@ def _read(given: str) -> tuple[str, str]:
     if given == "-":
         return sys.stdin.read(), "standard input"
     if not given.strip():
-        raise usage_error(
-            "the query is empty", "give a file, or the query itself: 'RETURN COUNT(*) PATTERN A+'"
-        )
+        raise usage_error("the query is empty", "give a file, or the query itself: 'RETURN COUNT(*) PATTERN A+'")
     if len(given.split()) > 1 and not _is_file(given):
         return given, "query"
     path = Path(given)

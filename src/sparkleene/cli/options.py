@@ -24,9 +24,7 @@ QueryText = Annotated[str, typer.Argument(metavar="QUERY", help=QUERY, show_defa
 Queries = Annotated[list[str], typer.Argument(metavar="QUERY", help=QUERY, show_default=False)]
 More = Annotated[
     list[str] | None,
-    typer.Option(
-        "--query", "-q", metavar="QUERY", help="One more query over the same events; repeat it for each."
-    ),
+    typer.Option("--query", "-q", metavar="QUERY", help="One more query over the same events; repeat it for each."),
 ]
 Shared = Annotated[
     Sharing | None,
@@ -39,8 +37,7 @@ Columns = Annotated[
     typer.Option(metavar="NAMES", help="The columns of CSV files without a header, such as time,type,price."),
 ]
 Master = Annotated[
-    str | None,
-    typer.Option(metavar="URL", help="Where Spark runs: local[4], spark://host:7077, sc://host:15002."),
+    str | None, typer.Option(metavar="URL", help="Where Spark runs: local[4], spark://host:7077, sc://host:15002.")
 ]
 Conf = Annotated[
     list[str] | None, typer.Option(metavar="KEY=VALUE", help="A setting of Spark; repeat it for each.")
@@ -49,14 +46,11 @@ Engine = Annotated[
     Literal["spark", "local"], typer.Option(help="Spark, or this very process, which answers at once.")
 ]
 Output = Annotated[
-    str | None,
-    typer.Option("--output", "-o", metavar="PATH", help="A file, or a folder that Spark's tasks write."),
+    str | None, typer.Option("--output", "-o", metavar="PATH", help="A file, or a folder that Spark's tasks write.")
 ]
 Format = Annotated[
     show.Format | None,
-    typer.Option(
-        "--format", "-f", help="By default by PATH's ending, else a table on a terminal, CSV in a pipe."
-    ),
+    typer.Option("--format", "-f", help="By default by PATH's ending, else a table on a terminal, CSV in a pipe."),
 ]
 
 Asked = Query | Workload
@@ -73,9 +67,7 @@ class Compiler:
         """Return the one query that is given."""
         sources = inputs.read_queries(given)
         if len(sources) > 1:
-            raise usage_error(
-                f"there are {len(sources)} queries in '{given}'", "give one of them", filename=given
-            )
+            raise usage_error(f"there are {len(sources)} queries in '{given}'", "give one of them", filename=given)
         return self._query(*sources)
 
     def several(self, given: str, more: Sequence[str] | None, sharing: Sharing | None) -> Asked:
@@ -103,26 +95,18 @@ def queries_of(asked: Asked) -> list[Query]:
 
 def _reading_options(
     time: Annotated[str, typer.Option(metavar="COLUMN", help="The column of times.")] = "time",
-    type: Annotated[
-        str, typer.Option("--type", metavar="COLUMN", help="The column of event types.")
-    ] = "type",
+    type: Annotated[str, typer.Option("--type", metavar="COLUMN", help="The column of event types.")] = "type",
     one_type: Annotated[bool, typer.Option("--one-type", help="All rows are of the one event type.")] = False,
     define: Annotated[
         list[str] | None,
         typer.Option(metavar="NAME=PREDICATE", help="An event type by a condition; repeat it for each."),
     ] = None,
-    tiebreak: Annotated[
-        str | None, typer.Option(metavar="COLUMN", help="What orders rows of one time.")
-    ] = None,
+    tiebreak: Annotated[str | None, typer.Option(metavar="COLUMN", help="What orders rows of one time.")] = None,
     time_unit: Annotated[TimeUnit | None, typer.Option(help="What a time column of numbers counts.")] = None,
-    exact: Annotated[
-        bool, typer.Option("--exact", help="Exact numbers of any length instead of doubles.")
-    ] = False,
+    exact: Annotated[bool, typer.Option("--exact", help="Exact numbers of any length instead of doubles.")] = False,
     hierarchy: Annotated[
         str | None,
-        typer.Option(
-            metavar="FILE", help="Concepts above event types: names further and further in, or JSON."
-        ),
+        typer.Option(metavar="FILE", help="Concepts above event types: names further and further in, or JSON."),
     ] = None,
 ) -> Compiler:
     return Compiler(
@@ -141,9 +125,7 @@ def _reading_options(
 def with_reading_options(command: Callable[..., None]) -> Callable[..., None]:
     """Give a command the options that say how events are read, in place of its parameter `compiler`."""
     own, shared = inspect.signature(command), inspect.signature(_reading_options)
-    hints = get_type_hints(command, include_extras=True) | get_type_hints(
-        _reading_options, include_extras=True
-    )
+    hints = get_type_hints(command, include_extras=True) | get_type_hints(_reading_options, include_extras=True)
     names = [name for name in own.parameters if name != "compiler"]
     chosen = [own.parameters[name] for name in names] + list(shared.parameters.values())
     parameters = [one.replace(annotation=hints[one.name], kind=one.KEYWORD_ONLY) for one in chosen]

@@ -58,9 +58,7 @@ def _are_digits(values: Sequence[str | None]) -> bool:
     return bool(given) and all(value.lstrip("-").replace(".", "", 1).isdigit() for value in given)
 
 
-def align(
-    names: Sequence[str], rows: Sequence[Sequence[str]], right: Sequence[bool], header: bool = True
-) -> str:
+def align(names: Sequence[str], rows: Sequence[Sequence[str]], right: Sequence[bool], header: bool = True) -> str:
     """Return a table of text, numbers to the right.
 
     >>> print(align(["user", "count"], [["a", "12"], ["bob", "3"]], [False, True]), end="")

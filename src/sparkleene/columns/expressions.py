@@ -19,15 +19,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from sparkleene.columns import compare
-from sparkleene.columns.fields import (
-    describe_column,
-    doubles,
-    find_column,
-    kind,
-    nan_to_null,
-    sample,
-    simplify,
-)
+from sparkleene.columns.fields import describe_column, doubles, find_column, kind, nan_to_null, sample, simplify
 from sparkleene.errors import Place, Span
 from sparkleene.language.ast import Scalar
 from sparkleene.language.bound import Field, Literal_, Term
@@ -90,9 +82,7 @@ def evaluate_number(term: Term, table: pa.Table, place: Place = Place(), *, bool
     return doubles(value)
 
 
-def rank_sides(
-    left: Term, right: Term, op: str, table: pa.Table, place: Place = Place()
-) -> tuple[Floats, Floats]:
+def rank_sides(left: Term, right: Term, op: str, table: pa.Table, place: Place = Place()) -> tuple[Floats, Floats]:
     """Return two arrays of float64 that compare like the two sides of a comparison, for every pair of rows.
 
     NULL is NaN, so for `!=` a NaN on either side has to be told apart. Where the sides are one expression, so
@@ -158,9 +148,7 @@ class _Evaluator:
             help = "convert the column in the data" if isinstance(term, Field) else None
             raise self.place.error("wrong-type", f"{message}, but {self._told(term, value)}", term.span, help)
 
-    def comparable(
-        self, left: Term, first: Value, right: Term, second: Value, op: str
-    ) -> tuple[Value, Value]:
+    def comparable(self, left: Term, first: Value, right: Term, second: Value, op: str) -> tuple[Value, Value]:
         """Return both sides of a comparison in one type where that loses nothing, or raise."""
         kinds = (kind(first.type), kind(second.type))
         for term, value, word in ((left, first, kinds[0]), (right, second, kinds[1])):
@@ -242,9 +230,7 @@ class _Evaluator:
         return bool(_NUMBER.fullmatch(value)) and not (value.isdigit() and op in ("=", "!="))
 
 
-_NUMBER = re.compile(
-    r"[-+]?\W?\d+(?:[.,' ]\d{3})*(?:[.,]\d+)?(?:e[-+]?\d+)?\s*(?:[^\W\d]*|[^\w\s])", re.IGNORECASE
-)
+_NUMBER = re.compile(r"[-+]?\W?\d+(?:[.,' ]\d{3})*(?:[.,]\d+)?(?:e[-+]?\d+)?\s*(?:[^\W\d]*|[^\w\s])", re.IGNORECASE)
 """A number as people write it: 12.50, 1,000, -3 km, $5, 7 %."""
 
 

@@ -38,11 +38,7 @@ def find_column(table: pa.Table, path: Path, place: Place, span: Span = NOWHERE)
                 f"'{'.'.join(path[:depth])}' has no field '{name}'",
                 span,
                 suggest(name, known),
-                [
-                    f"its fields are {', '.join(known)}"
-                    if struct
-                    else f"it is {describe_type(type)}, not a struct"
-                ],
+                [f"its fields are {', '.join(known)}" if struct else f"it is {describe_type(type)}, not a struct"],
             )
         column = pc.struct_field(column, [name])
     return column

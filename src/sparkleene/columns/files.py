@@ -222,9 +222,7 @@ class Files:
         """Return a table with the columns and no rows."""
         schemas = [source.schema for source in self.sources]
         try:
-            unified = (
-                schemas[0] if len(schemas) == 1 else pa.unify_schemas(schemas, promote_options="permissive")
-            )
+            unified = schemas[0] if len(schemas) == 1 else pa.unify_schemas(schemas, promote_options="permissive")
         except pa.ArrowException as error:
             raise _unfit(error) from error
         return unified.empty_table()

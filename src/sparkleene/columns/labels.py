@@ -10,15 +10,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from sparkleene.columns.expressions import evaluate_condition
-from sparkleene.columns.fields import (
-    as_numpy,
-    bounds,
-    describe_column,
-    find_column,
-    kind,
-    map_pieces,
-    simplify,
-)
+from sparkleene.columns.fields import as_numpy, bounds, describe_column, find_column, kind, map_pieces, simplify
 from sparkleene.errors import DataError, Place
 from sparkleene.language.bound import Bound, Literal_, Term
 from sparkleene.threads import Pool
@@ -30,11 +22,7 @@ PIECE = 1 << 20
 
 
 def label_masks(
-    bound: Bound,
-    table: pa.Table,
-    type_column: str | None,
-    place: Place = Place(),
-    threads: int = 1,
+    bound: Bound, table: pa.Table, type_column: str | None, place: Place = Place(), threads: int = 1
 ) -> tuple[Masks, bool]:
     """Return for each row the bits of the labels that it can have, and whether types alone decided them.
 
@@ -115,9 +103,7 @@ def _typed(
     column: Any, bits: Mapping[str, int], dtype: np.dtype[Any], name: str, threads: int, place: Place
 ) -> Masks:
     """Return the masks of the values of a type column; no type has no bits."""
-    integer = pa.types.is_integer(
-        column.type.value_type if pa.types.is_dictionary(column.type) else column.type
-    )
+    integer = pa.types.is_integer(column.type.value_type if pa.types.is_dictionary(column.type) else column.type)
     if kind(column.type) not in ("text", "null") and not integer:
         help = f"cast '{name}' to text in the data"
         message = f"an event type is text or an integer: {describe_column((name,), column)}"

@@ -147,9 +147,7 @@ def _locate(text: str) -> tuple[str | None, str, str]:
         return start + query + options, pa_fs.FileSystem.from_uri(start + query + options)[1], pattern
     except (pa.ArrowException, OSError, ValueError) as error:
         message = f"Arrow cannot open '{text}'"
-        raise PLACE.error(
-            "unsupported-data", message, help=spark_hint(text), notes=[first_line(error)]
-        ) from error
+        raise PLACE.error("unsupported-data", message, help=spark_hint(text), notes=[first_line(error)]) from error
 
 
 def _is_hidden(name: str) -> bool:
@@ -215,6 +213,4 @@ def _refuse_tables(text: str, infos: Iterable[Any]) -> None:
             name, reader = _TABLES[mark]
             message = f"'{text}' is a {name} table, and some of its files may be deleted ones"
             table = info.path.removesuffix("/" + mark) if "metadata" not in mark else text
-            raise PLACE.error(
-                "table-format", message, help=spark_hint(table, reader), notes=[f"see '{info.path}'"]
-            )
+            raise PLACE.error("table-format", message, help=spark_hint(table, reader), notes=[f"see '{info.path}'"])

@@ -71,9 +71,7 @@ def column_names(data: Any) -> list[str]:
     if isinstance(data, Files):
         return data.names
     help = "call .collect() first" if type(data).__name__ == "LazyFrame" else None
-    kinds = (
-        "a pyarrow Table or RecordBatch, a pandas or polars DataFrame, or paths of Parquet, CSV or JSON lines"
-    )
+    kinds = "a pyarrow Table or RecordBatch, a pandas or polars DataFrame, or paths of Parquet, CSV or JSON lines"
     name = f"{type(data).__module__}.{type(data).__qualname__}".removeprefix("builtins.")
     message = f"cannot read data of type {name}"
     raise PLACE.error("unsupported-data", message, help=help, notes=[f"data is {kinds}"])

@@ -80,11 +80,7 @@ class Time:
 
 
 def time_column(
-    table: pa.Table,
-    name: str,
-    time_unit: str | None = None,
-    place: Place = Place(),
-    numbered: bool = True,
+    table: pa.Table, name: str, time_unit: str | None = None, place: Place = Place(), numbered: bool = True
 ) -> Time:
     """Return the times of a table's rows; errors name a row by its number, if `numbered`.
 
@@ -186,9 +182,7 @@ def _no_nulls(column: Any, name: str, place: Place, numbered: bool) -> None:
 # ---- windows
 
 
-def window_units(
-    window: Window, time: Time, place: Place = Place()
-) -> tuple[Fraction, Fraction | None, Time]:
+def window_units(window: Window, time: Time, place: Place = Place()) -> tuple[Fraction, Fraction | None, Time]:
     """Return a window's size and slide in the unit of the times, and the times, in a finer unit where needed.
 
     A window in events is returned as it is.

@@ -40,9 +40,7 @@ def _number(table: pa.Table, path: Path, place: Place, what: str) -> Any:
     column = simplify(found)
     if kind(column.type) not in ("number", "null"):
         help = "convert the column in the data" if kind(column.type) == "text" else None
-        raise place.error(
-            "wrong-type", f"{what} needs numbers, but {describe_column(path, found)}", help=help
-        )
+        raise place.error("wrong-type", f"{what} needs numbers, but {describe_column(path, found)}", help=help)
     return column.cast(pa.int64()) if pa.types.is_null(column.type) else column
 
 
@@ -55,9 +53,7 @@ def sum_values(table: pa.Table, path: Path, place: Place = Place()) -> Floats:
     return doubles(_number(table, path, place, "a sum"))
 
 
-def exact_values(
-    table: pa.Table, path: Path, place: Place = Place()
-) -> tuple[tuple[Integers, Fraction], ...]:
+def exact_values(table: pa.Table, path: Path, place: Place = Place()) -> tuple[tuple[Integers, Fraction], ...]:
     """Return integers and scales: a value is the sum of its integers times their scales; the least int64 is NULL.
 
     One part is enough for most columns; doubles of very different sizes take a few.

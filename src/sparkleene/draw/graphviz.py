@@ -18,7 +18,5 @@ def digraph(name: str, direction: str, node: str, statements: Iterable[str]) -> 
 
 def quote(text: str) -> str:
     """Quote text for Graphviz, to whom a backslash means something in labels."""
-    plain = "".join(
-        char if char.isprintable() or char == "\n" else "\N{REPLACEMENT CHARACTER}" for char in text
-    )
+    plain = "".join(char if char.isprintable() or char == "\n" else "\N{REPLACEMENT CHARACTER}" for char in text)
     return '"' + plain.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n") + '"'

@@ -144,10 +144,7 @@ class AutomatonLayout:
 
     def step_ends(self, edge: GraphEdge) -> tuple[float, float]:
         """Return where a straight step begins and ends."""
-        return (
-            self.x[edge.source] + self.half[edge.source],
-            self.x[edge.target] - self.half[edge.target],
-        )
+        return (self.x[edge.source] + self.half[edge.source], self.x[edge.target] - self.half[edge.target])
 
     def label(self, x: float, y: float, edge: GraphEdge) -> None:
         """Note what is to be written above a height once all arrows are drawn."""

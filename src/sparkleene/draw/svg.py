@@ -120,9 +120,7 @@ class Canvas:
     def add(self, other: Canvas, below: float) -> None:
         """Put another drawing below everything."""
         down = self.bottom - other.top + below if self.shapes else 0.0
-        moved = (
-            [f'<g transform="translate(0 {number(down)})">', *other.shapes, "</g>"] if down else other.shapes
-        )
+        moved = [f'<g transform="translate(0 {number(down)})">', *other.shapes, "</g>"] if down else other.shapes
         self.shapes += moved
         self.reach(other.left, other.top + down, other.right, other.bottom + down)
 

@@ -25,9 +25,7 @@ from sparkleene.plan.physical import Kernel
 from sparkleene.plan.plan import Plan
 
 Array = np.ndarray[Any, Any]
-Scaled = tuple[
-    tuple[int, Fraction], ...
-]  # columns of sums and their scales: a total is the sum of the products
+Scaled = tuple[tuple[int, Fraction], ...]  # columns of sums and their scales: a total is the sum of the products
 
 
 @dataclass(frozen=True)

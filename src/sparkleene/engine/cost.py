@@ -70,9 +70,7 @@ def common_panes_pay(arrays: Arrays, spans: Sequence[Span], states: Sequence[int
     return costs(program.states, spans)[1] < single
 
 
-def matrices_pay_for_vectors(
-    program: Program, rows: int, unit_rows: int, units: int, window_rows: int
-) -> bool:
+def matrices_pay_for_vectors(program: Program, rows: int, unit_rows: int, units: int, window_rows: int) -> bool:
     """Tell whether vectors go through the matrices of units, or through the rows themselves.
 
     The units hold `unit_rows`; all windows together go through so many `units`, or through `window_rows`.

@@ -15,10 +15,7 @@ PLAIN = 600  # digits that Python converts itself, whatever its limit is
 
 
 def exact_column(
-    output: Output,
-    rows: Sequence[Sequence[int | Fraction]],
-    made_of: tuple[int, ...],
-    totals: tuple[Scaled, ...],
+    output: Output, rows: Sequence[Sequence[int | Fraction]], made_of: tuple[int, ...], totals: tuple[Scaled, ...]
 ) -> pa.Array:
     """Return a column of results from integers."""
 

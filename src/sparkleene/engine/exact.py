@@ -57,9 +57,7 @@ def integers(arrays: Arrays, results: Results, lo: Array, hi: Array, threads: in
     slack = 4.0 + np.log2(hi - lo + 1.0) + math.log2(max(1.0, arrays.largest))
     needed = np.ceil((bits * (1 + 1e-9) + slack) / BITS).astype(np.int64)
     out: list[list[list[int]]] = [[] for _ in range(lo.size)]
-    tiers = 1 << np.ceil(np.log2(np.maximum(needed, 1))).astype(
-        np.int64
-    )  # windows of similar length together
+    tiers = 1 << np.ceil(np.log2(np.maximum(needed, 1))).astype(np.int64)  # windows of similar length together
     for tier in np.unique(tiers).tolist():
         index = np.flatnonzero(tiers == tier)
         moduli = primes(int(needed[index].max()))

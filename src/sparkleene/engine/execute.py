@@ -119,9 +119,7 @@ class _Execution:
             self._run_linear(lo, hi, units, results)
             return results
         if self.runnable.kernel == "heap" and not self.arrays.forks:
-            waits = wait_stack.prepare(
-                self.program, self.arrays.predicates, self.arrays.events, self.arrays.tied
-            )
+            waits = wait_stack.prepare(self.program, self.arrays.predicates, self.arrays.events, self.arrays.tied)
             if waits is not None:
                 self._run_wait_stack(waits, lo, hi, results)
                 return results
@@ -272,10 +270,7 @@ class _Execution:
         linear.write_matrices(self.program, self.arrays.events, field, lo, hi, Table(out, low))
 
     def slide(
-        self,
-        table: words.Words | None,
-        spans: Sequence[tuple[Array, Array, Array, Array]],
-        units: Units,
+        self, table: words.Words | None, spans: Sequence[tuple[Array, Array, Array, Array]], units: Units
     ) -> None:
         """Compose units to windows, of one kind or several: rows from, rows to, and where their results go."""
         if not spans:

@@ -40,9 +40,7 @@ class _Rows:
         return self.mask.dtype.type(sum(1 << label for label in labels))
 
 
-def spread_rows(
-    plan: Plan, keys: KeyCodes, mask: Array, typed: Array
-) -> tuple[Array, Array, Array, list[Array]]:
+def spread_rows(plan: Plan, keys: KeyCodes, mask: Array, typed: Array) -> tuple[Array, Array, Array, list[Array]]:
     """Give each row to all sub-streams that it belongs to.
 
     `mask` has the labels of each row, `typed` those by types alone. Return per entry the sub-stream, the row and

@@ -104,9 +104,7 @@ def adds_up(plan: Plan, numbers: str) -> bool:
 
     Sums cannot, for two infinite ones may cancel, nor means and logarithms.
     """
-    plain = all(
-        output.function in ("count", "min", "max") and output.log is None for output in plan.bound.outputs
-    )
+    plain = all(output.function in ("count", "min", "max") and output.log is None for output in plan.bound.outputs)
     return plain and numbers == "double"
 
 
@@ -118,13 +116,9 @@ def select_member(evaluated: Evaluated, k: int) -> Evaluated:
     member, recipe, results = part.members[k], evaluated.recipe, evaluated.results
     outputs = [recipe.outputs[i] for i in member.outputs]
     is_low = [output.function in ("min", "max") for output, _ in outputs]
-    lows = list(
-        dict.fromkeys(low for (_, of), is_it in zip(outputs, is_low, strict=True) if is_it for low in of)
-    )
+    lows = list(dict.fromkeys(low for (_, of), is_it in zip(outputs, is_low, strict=True) if is_it for low in of))
     totals = list(
-        dict.fromkeys(
-            total for (_, of), is_it in zip(outputs, is_low, strict=True) if not is_it for total in of
-        )
+        dict.fromkeys(total for (_, of), is_it in zip(outputs, is_low, strict=True) if not is_it for total in of)
     )
     columns = [column for total in totals for column, _ in recipe.totals[total]]
     own = Recipe(

@@ -175,9 +175,7 @@ def _fires(arrays: Arrays, windows: Windows, threads: int) -> Array:
     first, second, both = is_positive(counts).T
     several = both & ~is_one(counts[:, 2])
     return np.asarray(
-        (last[:, 0] & (second | both))
-        | (last[:, 1] & (first | both))
-        | (last[:, 2] & (first | second | several))
+        (last[:, 0] & (second | both)) | (last[:, 1] & (first | both)) | (last[:, 2] & (first | second | several))
     )
 
 

@@ -66,9 +66,7 @@ def order_rows(
     tick = _ticks(clock, table, options.tiebreak, place)
     if not bound.keys:
         return _order_whole(table.num_rows, tick, clock, mask, threads)
-    found = [
-        memo.once(("codes", key.path), table, partial(codes, table, key.path, place)) for key in bound.keys
-    ]
+    found = [memo.once(("codes", key.path), table, partial(codes, table, key.path, place)) for key in bound.keys]
     keys = KeyCodes([code for code, _ in found], [values for _, values in found])
     of_row = None
     if len(plan.universal) == len(keys.codes):

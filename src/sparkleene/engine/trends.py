@@ -205,9 +205,7 @@ def _search(plan: Plan, arrays: Arrays, rows: SubStreams) -> _Search:
         cells = max(cells, int(both.max(initial=0)) + 1)
         left[p], right[p] = np.where(missing, -1, both).reshape(2, n)
     slot = np.full((program.states, pairs), -1, np.int64)
-    wanted = {
-        (int(s), int(p)) for s, p in zip(program.src, program.pair, strict=True) if p >= 0 and column[p] > -2
-    }
+    wanted = {(int(s), int(p)) for s, p in zip(program.src, program.pair, strict=True) if p >= 0 and column[p] > -2}
     for number, (state, p) in enumerate(sorted(wanted)):
         slot[state, p] = number
     still = program.keep == np.arange(program.states)

@@ -37,9 +37,7 @@ def make(
     number, place = cut(lengths, events)
     by_bot = bot[user.sorted]
     place = np.where(by_bot, user.places % 3, place)
-    kind = np.where(place < 3, place, PAGES[rng.integers(0, PAGES.size, events, dtype=np.int8)]).astype(
-        np.int8
-    )
+    kind = np.where(place < 3, place, PAGES[rng.integers(0, PAGES.size, events, dtype=np.int8)]).astype(np.int8)
     guess = groups + rng.integers(0, GUESSES, events, dtype=np.int32)
     own = user.sorted.astype(np.int32)
     typed = np.where(by_bot | failed[number], guess, own)
@@ -54,9 +52,5 @@ def make(
 
 
 GENERATOR = Generator(
-    "clicks",
-    make,
-    groups=200,
-    rate=100.0,
-    more={"wrong": Option(0.1, "share"), "bots": Option(0.02, "share")},
+    "clicks", make, groups=200, rate=100.0, more={"wrong": Option(0.1, "share"), "bots": Option(0.02, "share")}
 )

@@ -104,9 +104,7 @@ class Generator:
                 message = f"{name} of the stream '{self.name}' is {given[name]!r}"
                 wrong.append(Diagnostic("bad-option", message, help=HELP[option.kind]))
         if not wrong and values["events"] / (values["rate"] or values["groups"]) > LONGEST:
-            message = (
-                f"rate of the stream '{self.name}' is {values['rate']}: its events take over a thousand years"
-            )
+            message = f"rate of the stream '{self.name}' is {values['rate']}: its events take over a thousand years"
             wrong.append(Diagnostic("bad-option", message, help="give more events per second"))
         if wrong:
             raise QueryError(wrong)
@@ -172,9 +170,7 @@ class Members:
         if groups > 4 * MOST:
             message = f"the stream would have {groups} sub-streams"
             raise QueryError(Diagnostic("bad-option", message, help=f"let it have {4 * MOST} or less"))
-        return cls(
-            rng.integers(0, groups, events, dtype=np.uint16 if groups <= 1 << 16 else np.uint32), groups
-        )
+        return cls(rng.integers(0, groups, events, dtype=np.uint16 if groups <= 1 << 16 else np.uint32), groups)
 
     @cached_property
     def sorted(self) -> Array:

@@ -17,16 +17,7 @@ from __future__ import annotations
 import numpy as np
 import pyarrow as pa
 
-from sparkleene.generators.generator import (
-    Array,
-    Columns,
-    Generator,
-    Members,
-    Option,
-    cut,
-    number_names,
-    text,
-)
+from sparkleene.generators.generator import Array, Columns, Generator, Members, Option, cut, number_names, text
 
 TYPES = (
     "Request", "Accept", "Travel", "Pickup", "Trip", "Dropoff", "Pay", "Rate", "Cancel",
@@ -89,9 +80,7 @@ def _kinds(rng: np.random.Generator, place: Array, travels: Array, trips: Array)
         [np.int8(CANCEL), np.int8(PICKUP), np.int8(TRIP), np.int8(DROPOFF), np.int8(PAY)],
         np.int8(RATE),
     )
-    other = np.flatnonzero(
-        (rng.random(place.size, dtype=np.float32) < OTHER) & ((kind == TRAVEL) | (kind == TRIP))
-    )
+    other = np.flatnonzero((rng.random(place.size, dtype=np.float32) < OTHER) & ((kind == TRAVEL) | (kind == TRIP)))
     kind[other] = rng.integers(WAIT, len(TYPES), other.size, dtype=np.int8)
     return kind
 
@@ -101,9 +90,5 @@ GENERATOR = Generator(
     make,
     groups=1000,
     rate=10_000 / 60,
-    more={
-        "districts": Option(20, "count"),
-        "cancelled": Option(0.15, "share"),
-        "missed": Option(0.1, "share"),
-    },
+    more={"districts": Option(20, "count"), "cancelled": Option(0.15, "share"), "missed": Option(0.1, "share")},
 )

@@ -17,16 +17,7 @@ from __future__ import annotations
 import numpy as np
 import pyarrow as pa
 
-from sparkleene.generators.generator import (
-    Array,
-    Columns,
-    Generator,
-    Members,
-    Option,
-    constant,
-    number_names,
-    text,
-)
+from sparkleene.generators.generator import Array, Columns, Generator, Members, Option, constant, number_names, text
 
 TICKERS = ("DELL", "IPIX", "AMAT", "QQQ")
 SECTORS = (

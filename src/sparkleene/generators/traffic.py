@@ -25,13 +25,7 @@ JAM = 600.0  # seconds from one jam of a segment to its next
 
 
 def make(
-    rng: np.random.Generator,
-    seconds: Array,
-    *,
-    rate: float,
-    groups: int | None,
-    segments: int,
-    accidents: float,
+    rng: np.random.Generator, seconds: Array, *, rate: float, groups: int | None, segments: int, accidents: float
 ) -> Columns:
     """Return the columns; `groups` are vehicles that never leave, `accidents` those of an hour."""
     events = seconds.size

@@ -42,9 +42,7 @@ def unpack(sources: Mapping[str, bytes], name: str, places: list[Path]) -> Path 
                     for file, source in sources.items():
                         (new / file).write_bytes(source)
                     new.rename(folder)
-        if all(
-            (folder / file).is_file() and (folder / file).read_bytes() == sources[file] for file in sources
-        ):
+        if all((folder / file).is_file() and (folder / file).read_bytes() == sources[file] for file in sources):
             return folder
     return None
 
@@ -55,9 +53,7 @@ def _places() -> list[Path]:
     return [Path(home, "sparkleene"), Path(tempfile.gettempdir(), f"sparkleene-{os.getuid()}")]
 
 
-_sources = {
-    entry.name: entry.read_bytes() for entry in files(__name__).iterdir() if entry.name.endswith(".py")
-}
+_sources = {entry.name: entry.read_bytes() for entry in files(__name__).iterdir() if entry.name.endswith(".py")}
 DIGEST = digest_of(_sources, numba.__version__)
 if not Path(__file__).exists():
     _folder = unpack(_sources, DIGEST, _places())

@@ -70,9 +70,7 @@ class Scratch(NamedTuple):
 
 
 @jit
-def find_classes(
-    g: BurstArrays, kind: int, sum_labels: Array, seen: Array, leader: Array, steps: Array
-) -> None:
+def find_classes(g: BurstArrays, kind: int, sum_labels: Array, seen: Array, leader: Array, steps: Array) -> None:
     """Find for each group of a set the first one with its template that sees and adds the same, and its steps."""
     first, last = g.symbol_off[kind], g.symbol_off[kind + 1]
     for h in range(g.group_off[kind], g.group_off[kind + 1]):
@@ -375,12 +373,8 @@ def run(
 ) -> None:
     """Run every stretch lo[k]:hi[k] from the start and write its results to out.value[k, class]."""
     columns, kinds = field.one.size, 1 + program.sum_labels.size
-    vector = Table(
-        np.zeros((program.states, columns * kinds), field.one.dtype), np.zeros((program.states, 0))
-    )
-    tick_of = Table(
-        np.zeros((program.states, columns * kinds), field.one.dtype), np.zeros((program.states, 0))
-    )
+    vector = Table(np.zeros((program.states, columns * kinds), field.one.dtype), np.zeros((program.states, 0)))
+    tick_of = Table(np.zeros((program.states, columns * kinds), field.one.dtype), np.zeros((program.states, 0)))
     scratch = _scratch_for(program, g, field)
     # What is used for every row, out of the tuples: to hand these on costs more than a row.
     state, seen = vector.value, scratch.seen

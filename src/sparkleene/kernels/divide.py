@@ -243,13 +243,7 @@ def _run_leaf(
 ) -> None:  # fmt: skip
     """Process rows first:last, ticks in order, comparing its events one by one."""
     tick, symbol, f, g = events.tick, events.symbol, events.f, events.g
-    held, entry, total, increment, buffer = (
-        state.held,
-        state.entry,
-        state.total,
-        state.increment,
-        state.buffer,
-    )
+    held, entry, total, increment, buffer = (state.held, state.entry, state.total, state.increment, state.buffer)
     value, low = entry
     given, given_low = state.given
     tot, tot_low = total
@@ -342,9 +336,7 @@ def _middle(tick: Array, first: int, last: int) -> int:
 
 
 @jit
-def _start(
-    ranking: Ranking, events: Events, state: State, one: Array, piece: Piece, lo: int, hi: int
-) -> None:
+def _start(ranking: Ranking, events: Events, state: State, one: Array, piece: Piece, lo: int, hi: int) -> None:
     """Forget the stretch before, and rank and list the events of this one."""
     states, n = state.held.shape
     for i in range(hi - lo):
@@ -440,13 +432,7 @@ def _run_stretches(
 
 
 def run(
-    program: Program,
-    predicates: Predicates,
-    events: Events,
-    field: NumberSystem,
-    lo: Array,
-    hi: Array,
-    out: Table,
+    program: Program, predicates: Predicates, events: Events, field: NumberSystem, lo: Array, hi: Array, out: Table
 ) -> None:
     """Run a program over stretches of events."""
     one, states = field.one, program.states

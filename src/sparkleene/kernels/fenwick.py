@@ -209,9 +209,7 @@ def _run_stretches(
         for q in range(len(ranking.used)):
             if not ranking.used[q]:
                 continue
-            size = rank_part(
-                ranking.part, q, ranking.role, events, spans.lo[k], spans.hi[k], ranking.room, trees
-            )
+            size = rank_part(ranking.part, q, ranking.role, events, spans.lo[k], spans.hi[k], ranking.room, trees)
             trees.stride[q] = 0
             for s in range(program.states):
                 if trees.slot[s, q] >= 0:
@@ -227,13 +225,7 @@ def _run_stretches(
 
 
 def run(
-    program: Program,
-    predicates: Predicates,
-    events: Events,
-    field: NumberSystem,
-    lo: Array,
-    hi: Array,
-    out: Table,
+    program: Program, predicates: Predicates, events: Events, field: NumberSystem, lo: Array, hi: Array, out: Table
 ) -> None:
     """Run a program over stretches of events, each of them one window."""
     run_side_by_side(

@@ -35,9 +35,7 @@ class Trees(NamedTuple):
 
 
 @jit
-def rank_part(
-    part: Parts, q: int, role: Array, events: Events, lo: int, hi: int, room: Room, trees: Trees
-) -> int:
+def rank_part(part: Parts, q: int, role: Array, events: Events, lo: int, hi: int, room: Room, trees: Trees) -> int:
     """Fill rank and segment of part q over one stretch; return the number of cells."""
     rank, segment, symbol, f, g = trees.rank, trees.segment, events.symbol, events.f, events.g
     size, p = hi - lo, part.pair[q]

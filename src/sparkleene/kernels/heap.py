@@ -43,9 +43,7 @@ class Plan(NamedTuple):
     left: Array  # where what an event extends goes
     move: Array  # int64[symbols, states]: where what no event extends goes after a tick
     order: Array  # int64[symbols, states]: the states that move, in the order to do it, then -1
-    ask_off: (
-        Array  # the stored states that events of symbol y take from are ask_state[ask_off[y]:ask_off[y + 1]]
-    )
+    ask_off: Array  # the stored states that events of symbol y take from are ask_state[ask_off[y]:ask_off[y + 1]]
     ask_state: Array
     ask_kind: Array  # SOME by predicate, ALL without, or both
     asks: Array  # bool[symbols, states]: by predicate
@@ -345,13 +343,7 @@ def _run_stretches(
 
 
 def run(
-    program: Program,
-    predicates: Predicates,
-    events: Events,
-    field: NumberSystem,
-    lo: Array,
-    hi: Array,
-    out: Table,
+    program: Program, predicates: Predicates, events: Events, field: NumberSystem, lo: Array, hi: Array, out: Table
 ) -> None:
     """Run a program over stretches of events."""
     one, states = field.one, program.states

@@ -148,9 +148,7 @@ def resume(program: Program, events: Events, field: NumberSystem, lo: Array, hi:
 
 
 @jit
-def write_matrices(
-    program: Program, events: Events, field: NumberSystem, lo: Array, hi: Array, out: Table
-) -> None:
+def write_matrices(program: Program, events: Events, field: NumberSystem, lo: Array, hi: Array, out: Table) -> None:
     """Write the matrix of every stretch lo[k]:hi[k]: column c is the image of one partial trend in state c."""
     tick = Table(np.zeros(out.value.shape[1:], out.value.dtype), np.full(out.low.shape[1:], np.inf))
     moving = _can_move(program)

@@ -65,9 +65,7 @@ def parts_of(predicates: Predicates) -> Parts:
                     sign[q, n] = 1.0 if op in (LT, LE) else -1.0
                 orders[q] = n + 1
             equal_off[q + 1] = k
-    return Parts(
-        off, np.repeat(np.arange(pairs), np.diff(off)), equal_off, equal, orders, column, sign, strict
-    )
+    return Parts(off, np.repeat(np.arange(pairs), np.diff(off)), equal_off, equal, orders, column, sign, strict)
 
 
 def roles_of(program: Program, pairs: int) -> Array:

@@ -11,16 +11,7 @@ from sparkleene.kernels.jit import jit
 from sparkleene.kernels.numbers import add, nonzero
 from sparkleene.kernels.program import NEXT, Array, Events, NumberSystem, Predicates, Program
 from sparkleene.kernels.ticks import Transitions, tick_symbol, transitions_of
-from sparkleene.kernels.vectors import (
-    Table,
-    add_row,
-    carry_of,
-    clear_row,
-    copy_row,
-    empty_table,
-    is_blank,
-    take_in,
-)
+from sparkleene.kernels.vectors import Table, add_row, carry_of, clear_row, copy_row, empty_table, is_blank, take_in
 
 
 class Moves(NamedTuple):
@@ -271,13 +262,7 @@ def _run_stretches(
 
 
 def run(
-    program: Program,
-    predicates: Predicates,
-    events: Events,
-    field: NumberSystem,
-    lo: Array,
-    hi: Array,
-    out: Table,
+    program: Program, predicates: Predicates, events: Events, field: NumberSystem, lo: Array, hi: Array, out: Table
 ) -> None:
     """Run a program over stretches of events."""
     by, states, room = transitions_of(program, True), program.states, 64

@@ -260,9 +260,7 @@ def reach(
     ends, log = np.empty((64, 10), np.int32), np.empty((64, 3), np.int32)
     by = np.zeros((64 if leaving else 0, 1), np.uint64)  # labels that extend an end in this tick
     stack = np.zeros(len(predicates.code) + 1)
-    wait = Waiting(
-        np.full(states, -1), np.full(states, -1), np.zeros(states, np.int64), np.zeros(states, np.bool_)
-    )
+    wait = Waiting(np.full(states, -1), np.full(states, -1), np.zeros(states, np.int64), np.zeros(states, np.bool_))
     n = logged = 0
     for w in range(len(lo)):
         kinds = _kinds(program, events, index.lasting, lo[w], hi[w])

@@ -40,9 +40,7 @@ def prepare(program: Program, predicates: Predicates, events: Events, tied: bool
         return None
     (waiting,), (pair,) = stored, used
     first = int(predicates.off[pair])
-    single = (
-        predicates.off[pair + 1] == first + 1 and predicates.code_off[pair] == predicates.code_off[pair + 1]
-    )
+    single = predicates.off[pair + 1] == first + 1 and predicates.code_off[pair] == predicates.code_off[pair + 1]
     if not single or program.states > MAX_STATES or events.f is not events.g:
         return None
     op = int(predicates.op[first])

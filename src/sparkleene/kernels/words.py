@@ -110,13 +110,7 @@ def _multiply_out(kept: Array, added: Array, bits: int, length: int) -> Array:
 
 @jit(fastmath={"contract"})
 def _walk(
-    program: Program,
-    words: Words,
-    columns: tuple[int, ...],
-    events: Events,
-    begin: int,
-    end: int,
-    state: Vector,
+    program: Program, words: Words, columns: tuple[int, ...], events: Events, begin: int, end: int, state: Vector
 ) -> Vector:
     """Multiply `state` (states x columns, row by row) by the map of the rows begin:end.
 
@@ -178,9 +172,7 @@ def _add(source: Array, target: Array) -> None:
 
 
 @jit(fastmath={"contract"})
-def run(
-    program: Program, words: Words, start: Vector, events: Events, lo: Array, hi: Array, out: Array
-) -> None:
+def run(program: Program, words: Words, start: Vector, events: Events, lo: Array, hi: Array, out: Array) -> None:
     """Run stretches that cannot overflow a double from `start`; write out[k, class]."""
     for k in range(lo.size):
         state = _walk(program, words, (0,), events, lo[k], hi[k], start)

@@ -31,9 +31,7 @@ class Conditions:
 
 def bind_conditions(conditions: Iterable[ast.Expr], scope: Scope, pairs: Pairs) -> Conditions:
     """Sort conditions by the events they are over."""
-    simple = [
-        part for item in conditions for each in _conjuncts(item) for part in _bind_condition(each, scope)
-    ]
+    simple = [part for item in conditions for each in _conjuncts(item) for part in _bind_condition(each, scope)]
     shared = _equivalences(simple, len(scope.labels))
     local: list[dict[Term, None]] = [{} for _ in scope.labels]
     adjacent: dict[Adjacent, None] = {}
@@ -177,9 +175,7 @@ def _check_roles(term: Term, roles: list[Role], scope: Scope) -> bool:
     return True
 
 
-def _report_never_neighbours(
-    term: Term, roles: list[Role], scope: Scope, pairs: set[tuple[int, int]]
-) -> None:
+def _report_never_neighbours(term: Term, roles: list[Role], scope: Scope, pairs: set[tuple[int, int]]) -> None:
     """Report a condition over labels that are never neighbours."""
     names = [label.name for label in scope.labels]
     known = listing(f"{names[a]} then {names[b]}" for a, b in sorted(pairs))

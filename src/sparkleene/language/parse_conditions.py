@@ -29,9 +29,7 @@ class ConditionParser(Cursor):
         """Parse a conjunction of conditions and equivalences."""
         tree = self.expression()
         items = tree.items if isinstance(tree, ast.Bool) and tree.op == "and" else (tree,)
-        return tuple(
-            item if isinstance(item, ast.Equivalence) else self.require_condition(item) for item in items
-        )
+        return tuple(item if isinstance(item, ast.Equivalence) else self.require_condition(item) for item in items)
 
     def expression(self, above: int = 0) -> ast.Expr:
         """Parse an expression whose operators bind tighter than `above`."""
@@ -61,11 +59,7 @@ class ConditionParser(Cursor):
         more: ast.Expr | None = left
         while more is not None:
             last = more if op == "and" else self.without_equivalence(more)
-            items += (
-                last.items
-                if isinstance(last, ast.Bool) and last.op == op
-                else (self.require_condition(last),)
-            )
+            items += last.items if isinstance(last, ast.Bool) and last.op == op else (self.require_condition(last),)
             more = self.expression(level) if self.accept(word) else None
         return ast.Bool(op, tuple(items), span=left.span.to(items[-1].span))
 
@@ -145,12 +139,9 @@ class ConditionParser(Cursor):
             return self.path()
         if token.value.upper() != "NEXT":
             advice = (
-                suggest(token.value.upper(), ("NEXT",))
-                or "only NEXT(label).attribute may stand in a condition"
+                suggest(token.value.upper(), ("NEXT",)) or "only NEXT(label).attribute may stand in a condition"
             )
-            self.fail(
-                "unknown-function", f"unknown function {token.display} in a condition", token.span, advice
-            )
+            self.fail("unknown-function", f"unknown function {token.display} in a condition", token.span, advice)
         self.advance()
         self.advance()
         label = self.name("a label after NEXT(")

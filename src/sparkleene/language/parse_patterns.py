@@ -44,9 +44,7 @@ class PatternParser(Cursor):
             parts = self.comma_separated(self.pattern)
             close = self.expect(")", "',' or ')'", "separate the parts with commas")
             span = start.span.to(close.span)
-            result = (
-                ast.Seq(parts, span=span) if start.value == "SEQ" else join_patterns(start.value, list(parts))
-            )
+            result = ast.Seq(parts, span=span) if start.value == "SEQ" else join_patterns(start.value, list(parts))
         elif self.accept("("):
             result = self.pattern()
             self.expect(")", None, "write SEQ(A, B) for A followed by B" if self.token.has(",") else None)

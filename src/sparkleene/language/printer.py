@@ -19,10 +19,7 @@ def to_text(query: ast.Query) -> str:
     WITHIN 10 minutes
     """
     name = "" if query.name is None else f"{_name(query.name, hyphens=True)}: "
-    lines = [
-        f"{name}RETURN {', '.join(map(_item, query.returns))}",
-        f"PATTERN {pattern_to_text(query.pattern)}",
-    ]
+    lines = [f"{name}RETURN {', '.join(map(_item, query.returns))}", f"PATTERN {pattern_to_text(query.pattern)}"]
     if query.semantics != "skip-till-any-match":
         lines.append(f"SEMANTICS {query.semantics}")
     if query.where:
@@ -84,9 +81,7 @@ def _level_and_text(expr: ast.Expr) -> tuple[int, str]:
     """Return how tight an expression binds, and its text without parentheses around it."""
     match expr:
         case ast.Ref(parts, is_next):
-            return OPERAND, f"NEXT({_name(parts[0])}).{_path(parts[1:], dotted=True)}" if is_next else _path(
-                parts
-            )
+            return OPERAND, f"NEXT({_name(parts[0])}).{_path(parts[1:], dotted=True)}" if is_next else _path(parts)
         case ast.Const(value):
             return OPERAND, _constant(value)
         case ast.Negate(operand):

@@ -47,12 +47,9 @@ def make_term(expr: ast.Expr, scope: Scope, text: bool = False) -> Term:
 def _make_chain(expr: ast.Compare, scope: Scope) -> Term:
     """Return `a < b < c` as `a < b and b < c`."""
     after = (None, *expr.ops)
-    operands = [
-        make_term(each, scope, op in ("=", "!=")) for each, op in zip(expr.operands, after, strict=True)
-    ]
+    operands = [make_term(each, scope, op in ("=", "!=")) for each, op in zip(expr.operands, after, strict=True)]
     links = tuple(
-        Call(op, pair, pair[0].span.to(pair[1].span))
-        for op, pair in zip(expr.ops, pairwise(operands), strict=True)
+        Call(op, pair, pair[0].span.to(pair[1].span)) for op, pair in zip(expr.ops, pairwise(operands), strict=True)
     )
     return links[0] if len(links) == 1 else Call("and", links, expr.span)
 

@@ -36,9 +36,7 @@ class Form:
 
     pattern: Pattern  # an atom's type is the number of its label
     semantics: str
-    local: tuple[
-        frozenset[str], ...
-    ]  # conditions as they are shown, since 2 and 2.0 are equal but not the same
+    local: tuple[frozenset[str], ...]  # conditions as they are shown, since 2 and 2.0 are equal but not the same
     adjacent: frozenset[str]
     keys: frozenset[Key]
     group: tuple[Key, ...]
@@ -174,9 +172,7 @@ def find_cover(target: CubeQuery, others: Iterable[CubeQuery], concepts: Concept
     able = {
         other.types: other.name
         for other in reversed([*others])
-        if other.form == target.form
-        and other.types != target.types
-        and set(target.outputs) <= set(other.outputs)
+        if other.form == target.form and other.types != target.types and set(target.outputs) <= set(other.outputs)
     }
 
     @cache
@@ -217,9 +213,7 @@ def is_additive(output: Output) -> bool:
     return output.function in ADDITIVE and output.log is None
 
 
-def explain_refusal(
-    target: CubeQuery, finer: CubeQuery, others: Iterable[CubeQuery], concepts: Concepts
-) -> str:
+def explain_refusal(target: CubeQuery, finer: CubeQuery, others: Iterable[CubeQuery], concepts: Concepts) -> str:
     """Say why results do not follow from those of a finer query, together with others."""
     for field in fields(Form):
         if getattr(target.form, field.name) != getattr(finer.form, field.name):
@@ -239,9 +233,7 @@ def explain_refusal(
 def _missing_types(target: CubeQuery, others: Iterable[CubeQuery], concepts: Concepts) -> Iterator[str]:
     """Say for which types no finer query is there."""
     for i, kind in enumerate(target.types):
-        able = [
-            other.types[i] for other in others if other.form == target.form and other.types != target.types
-        ]
+        able = [other.types[i] for other in others if other.form == target.form and other.types != target.types]
         known = {name for each in able if each != kind for name in concepts.hierarchy.below(each)}
         every = concepts.hierarchy.below(kind)
         lacking = [name for name in every if concepts.occurs(name) and name not in known]

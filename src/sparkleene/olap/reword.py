@@ -46,8 +46,7 @@ def replace_pattern(tree: ast.Query, pattern: ast.Pattern, removed: Names) -> as
                 return new
         which = listing(sorted(labels)) if labels else "a column"
         raise mistake(
-            f"no word of the new pattern means what '{old}' did: {which}",
-            "name the labels one by one in the query",
+            f"no word of the new pattern means what '{old}' did: {which}", "name the labels one by one in the query"
         )
 
     for place, nodes in (("RETURN", tree.returns), ("GROUP-BY", tree.group)):

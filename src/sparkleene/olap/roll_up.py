@@ -24,9 +24,7 @@ def roll_up(
     """Return a coarser query; see `Query.roll_up`."""
     if (name is None) == (remove is None) or (to is not None and name is None):
         raise mistake("what is to be rolled up?", "give the name of a type, or remove=")
-    return (
-        remove_labels(tree, str(remove)) if name is None else generalize(tree, name, to, _require(hierarchy))
-    )
+    return remove_labels(tree, str(remove)) if name is None else generalize(tree, name, to, _require(hierarchy))
 
 
 def drill_down(

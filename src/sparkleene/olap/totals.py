@@ -36,14 +36,8 @@ def add_results(tables: Sequence[pa.Table], functions: Sequence[str]) -> pa.Tabl
         if function in ("min", "max"):
             columns.append(_find_extremes(column, starts, function))
             continue
-        added = (
-            _add_digits(column, starts) if pa.types.is_string(column.type) else _add_doubles(column, starts)
-        )
-        if (
-            function == "sum"
-            and pa.types.is_floating(added.type)
-            and not np.isfinite(_fill_zeros(added)).all()
-        ):
+        added = _add_digits(column, starts) if pa.types.is_string(column.type) else _add_doubles(column, starts)
+        if function == "sum" and pa.types.is_floating(added.type) and not np.isfinite(_fill_zeros(added)).all():
             return None
         columns.append(added)
     return pa.table(columns, schema=rows.schema)

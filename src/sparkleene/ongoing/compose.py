@@ -72,12 +72,7 @@ def _has_absolute_keys(type: pa.DataType) -> bool:
         return bool(type.unit != "ns")
     small = t.is_integer(type) and not t.is_uint64(type)
     return bool(
-        small
-        or t.is_floating(type)
-        or t.is_boolean(type)
-        or t.is_date(type)
-        or t.is_time(type)
-        or t.is_null(type)
+        small or t.is_floating(type) or t.is_boolean(type) or t.is_date(type) or t.is_time(type) or t.is_null(type)
     )
 
 

@@ -47,9 +47,7 @@ def compare_identities(then: dict[str, Any], now: dict[str, Any]) -> None:
         raise _other_queries(then.get(WORKLOAD), now.get(WORKLOAD))
     version = then.get("version", 1)
     if version > VERSION:
-        message = (
-            f"the identity of the state is of version {version}, and this release reads version {VERSION}"
-        )
+        message = f"the identity of the state is of version {version}, and this release reads version {VERSION}"
         help = f"go on with the release that wrote it, or {AGAIN}"
         raise DataError(Diagnostic("state-version", message, help=help))
     known, wanted = _flatten(then), _flatten(now)

@@ -8,16 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import pyarrow as pa
 
-from sparkleene.columns.fields import (
-    EXACT,
-    bounds,
-    decode,
-    doubles,
-    find_column,
-    integers,
-    simplify,
-    value_type,
-)
+from sparkleene.columns.fields import EXACT, bounds, decode, doubles, find_column, integers, simplify, value_type
 from sparkleene.columns.keys import codes, combine_codes
 from sparkleene.columns.values import low_values
 from sparkleene.engine import cost
@@ -124,9 +115,7 @@ def _restore(keys: Array) -> Array:
     return np.where(keys == _MOST, np.inf, np.where(keys == _NEXT, _MOST, keys))
 
 
-def key_columns(
-    run: Run, table: pa.Table, rows: SubStreams, segment: Array, lo: Array
-) -> dict[str, pa.Array]:
+def key_columns(run: Run, table: pa.Table, rows: SubStreams, segment: Array, lo: Array) -> dict[str, pa.Array]:
     """Return the keys of the sub-streams of rows, dictionary-encoded; those of one follow each other."""
     new = np.flatnonzero(np.diff(segment, prepend=-1))
     code = np.repeat(np.arange(new.size, dtype=np.int32), np.diff(np.append(new, segment.size)))

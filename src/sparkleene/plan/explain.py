@@ -65,9 +65,7 @@ def explain(
         "Cost": table(explainer.cost()),
     }
     sections |= {title: table(rows) for title, rows in (more or {}).items()}
-    return "\n\n".join(
-        "\n".join([title, *(f"  {line}" for line in lines)]) for title, lines in sections.items()
-    )
+    return "\n\n".join("\n".join([title, *(f"  {line}" for line in lines)]) for title, lines in sections.items())
 
 
 class _Explainer:
@@ -160,9 +158,7 @@ class _Explainer:
                 targets.setdefault(by, []).append(target)
         for by, found in targets.items():
             pair = self.plan.pair_of(s, by)
-            unless = " or ".join(
-                self.numbers_of_not[key] for key in self.watching(self.machine.states[s], by)
-            )
+            unless = " or ".join(self.numbers_of_not[key] for key in self.watching(self.machine.states[s], by))
             given = (f" if P{pair + 1}" if pair >= 0 else "") + (f" unless {unless}" if unless else "")
             yield f"-{self.bound.labels[by].name}-> {', '.join(map(str, found))}{given}"
         state = self.machine.states[s]
@@ -282,9 +278,7 @@ class _Explainer:
             case "skip-till-next-match", True:
                 return f"events not yet extended, stored {which}"
             case "contiguous", True:
-                return (
-                    f"one aggregate; what {which.removeprefix('for ')} asks of neighbouring rows is a label"
-                )
+                return f"one aggregate; what {which.removeprefix('for ')} asks of neighbouring rows is a label"
             case "skip-till-any-match", False:
                 return "one aggregate: no predicate on what comes after"
             case "skip-till-next-match", False:
@@ -329,12 +323,7 @@ class _Explainer:
                     "gaps",
                     f"of {length(window.slide - window.size, window.unit)}: rows in them are in no window",
                 )
-        if (
-            self.reading.offset is not None
-            and window is not None
-            and window.slide
-            and window.unit != "events"
-        ):
+        if self.reading.offset is not None and window is not None and window.slide and window.unit != "events":
             yield "offset", self.reading.offset
         for i, line in enumerate(self.columns()):
             yield "" if i else "basis", line
@@ -378,11 +367,7 @@ class _Explainer:
 
     def parts(self, output: Output) -> list[str]:
         """Return what is carried along for an aggregate."""
-        of = (
-            attribute(self.bound, output.labels, output.path)
-            if output.path
-            else names(self.bound, output.labels)
-        )
+        of = attribute(self.bound, output.labels, output.path) if output.path else names(self.bound, output.labels)
         match output.function:
             case "min" | "max":
                 return [f"{output.function} of {of}"]

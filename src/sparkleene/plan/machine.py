@@ -86,9 +86,7 @@ class Machine:
         number = {state: i for i, state in enumerate(self.states)}
         drop = union if extended else 0
         kept = (
-            None
-            if self.momentary and state.final
-            else _keep(self.operands, self.semantics, state, union, drop)
+            None if self.momentary and state.final else _keep(self.operands, self.semantics, state, union, drop)
             for state in self.states
         )
         return [-1 if state is None else number[state] for state in kept]
@@ -297,8 +295,7 @@ def _keep(
     )
     if state.final:
         views = tuple(
-            None if view is None or any(progress is None for _, progress in view.clocks) else view
-            for view in views
+            None if view is None or any(progress is None for _, progress in view.clocks) else view for view in views
         )
         if all(view is None for view in views):
             return None

@@ -56,6 +56,4 @@ class Part:
         if not self.is_shared:
             plan = change(self.plan)
             return Part(plan, (replace(self.members[0], plan=plan),))
-        return Part(
-            change(self.plan), tuple(replace(member, plan=change(member.plan)) for member in self.members)
-        )
+        return Part(change(self.plan), tuple(replace(member, plan=change(member.plan)) for member in self.members))

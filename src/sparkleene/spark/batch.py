@@ -23,16 +23,7 @@ from sparkleene.language.printer import quote
 from sparkleene.spark import packing, tasks
 from sparkleene.spark.jobs import Job
 from sparkleene.spark.lower import Lowered, needs_types
-from sparkleene.spark.request import (
-    Places,
-    Request,
-    col,
-    lower_together,
-    map_batches,
-    partitions,
-    places,
-    zone,
-)
+from sparkleene.spark.request import Places, Request, col, lower_together, map_batches, partitions, places, zone
 from sparkleene.spark.results import JobPlan, combine_parts, make_jobs, raise_errors, schema_of
 from sparkleene.spark.sql.pushdown import superset
 from sparkleene.spark.sql.terms import masks, value
@@ -98,12 +89,7 @@ def task_schema(rows: DataFrame) -> pa.Schema:
 def check_columns(request: Request, frame: DataFrame) -> pa.Schema:
     """Return the columns of a query's result, or raise an error that shows a value that does not fit."""
     request.check_needed(frame.columns)
-    given = (
-        request.plan,
-        empty_table(frame.schema, request.needed),
-        request.options,
-        request.place,
-    )
+    given = (request.plan, empty_table(frame.schema, request.needed), request.options, request.place)
     try:
         return result_schema(*given)
     except DataError as error:
@@ -154,9 +140,7 @@ def _where(request: Request, frame: DataFrame, condition: Column) -> DataFrame:
     Spark would push it below the watermark of a stream, which the rows that are left out could then not move. It
     does not push what depends on the time.
     """
-    return frame.where(
-        condition | column((request.options.time,)).isNull() if frame.isStreaming else condition
-    )
+    return frame.where(condition | column((request.options.time,)).isNull() if frame.isStreaming else condition)
 
 
 def project(

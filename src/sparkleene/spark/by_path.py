@@ -45,9 +45,7 @@ class FileJob:
         for number, (family, plan) in enumerate(zip(self.families, self.plans, strict=True)):
             combine = family.choice.strategy == "combine"
             pack = Pack(plan.job, combine, count if plan.job.keys else 1, number * count)
-            parts = tuple(
-                (request.part, low) for request, low in zip(family.requests, plan.lows, strict=True)
-            )
+            parts = tuple((request.part, low) for request, low in zip(family.requests, plan.lows, strict=True))
             packers.append(Packer(pack, parts))
         pieces = _divide_pieces(self.selection.pieces, 4 * count)
         options = self.families[0].requests[0].options
@@ -62,9 +60,7 @@ class FileJob:
         return combine_parts(together, composed, schema, self.plans[0].whole)
 
 
-def plan_jobs(
-    requests: Sequence[Request], files: Files, spark: SparkSession
-) -> tuple[pa.Schema, list[FileJob]]:
+def plan_jobs(requests: Sequence[Request], files: Files, spark: SparkSession) -> tuple[pa.Schema, list[FileJob]]:
     """Return the columns of the results, and the jobs that make them: one for all requests that may share."""
     schema = schema_of(requests, lambda one: check_columns(one, files))
     groups = [requests] if requests[0].shares else [[one] for one in requests]

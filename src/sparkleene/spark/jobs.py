@@ -52,9 +52,7 @@ class Job:
         """Return the results of all queries over a table."""
         runs = [with_cores(run) for run in self.runs]
         joints = [replace(joint, run=with_cores(joint.run)) for joint in self.joints]
-        found = evaluate_queries(
-            runs, table, joints, lambda run, rows: replace(self, runs=(run,)).select(rows)
-        )
+        found = evaluate_queries(runs, table, joints, lambda run, rows: replace(self, runs=(run,)).select(rows))
         return pa.concat_tables([self.write(member, evaluated) for member, evaluated in found])
 
     def write(self, member: Member, evaluated: Evaluated, zeros: bool = False) -> pa.Table:

@@ -85,8 +85,7 @@ def _lower_plan(plan: Plan, type: str | None, flat: _Columns, masks: bool) -> Pl
         bound,
         keys=tuple(replace(key, path=flat.path(key.path)) for key in bound.keys),
         outputs=tuple(
-            replace(output, path=flat.path(output.path)) if output.path else output
-            for output in bound.outputs
+            replace(output, path=flat.path(output.path)) if output.path else output for output in bound.outputs
         ),
     )
     pairs = tuple(

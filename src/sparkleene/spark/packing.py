@@ -62,9 +62,7 @@ class Pack:
             tables[:] = [
                 t if t is not None else part.slice(0, 0) for t, (part, _) in zip(tables, parts, strict=True)
             ]
-        return to_packs(
-            {self.first + n: [to_bytes(table) for table in tables] for n, tables in found.items()}
-        )
+        return to_packs({self.first + n: [to_bytes(table) for table in tables] for n, tables in found.items()})
 
 
 @dataclass(frozen=True)
@@ -111,9 +109,7 @@ class Compose:
         names = {key_name(k): key.path[0] for k, key in enumerate(plan.bound.keys)}
         found = [table.select(unit_keys(plan)).rename_columns(list(names)) for table in units]
         found += [table.select(list(names.values())).rename_columns(list(names)) for table in rows]
-        plain = [
-            pa.table({n: decode(c) for n, c in zip(t.column_names, t.columns, strict=True)}) for t in found
-        ]
+        plain = [pa.table({n: decode(c) for n, c in zip(t.column_names, t.columns, strict=True)}) for t in found]
         distinct = pa.concat_tables(plain, promote_options="permissive").group_by(list(names)).aggregate([])
         marks = pa.array(np.ones(distinct.num_rows if names else 1, bool))
         return distinct.append_column(AGAIN, marks) if names else pa.table({AGAIN: marks})

@@ -90,10 +90,7 @@ def places(requests: Sequence[Request]) -> Places:
     found: Places = {}
     for query in (query for request in requests for query in request.queries):
         bound = query.plan.bound
-        for term in (
-            *(term for terms in bound.local for term in terms),
-            *(a.condition for a in bound.adjacent),
-        ):
+        for term in (*(term for terms in bound.local for term in terms), *(a.condition for a in bound.adjacent)):
             for part in walk_term(term):
                 found.setdefault((drop_sides(part), part.span), query.place)
     return found

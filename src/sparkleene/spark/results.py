@@ -40,9 +40,7 @@ class JobPlan(NamedTuple):
     whole: bool  # whether each group comes to one task
 
 
-def make_jobs(
-    families: Sequence[tuple[Sequence[Request], Sequence[Lowered]]], schema: pa.Schema
-) -> list[JobPlan]:
+def make_jobs(families: Sequence[tuple[Sequence[Request], Sequence[Lowered]]], schema: pa.Schema) -> list[JobPlan]:
     """Return the jobs of families, each given with its lowered parts.
 
     Where some group does not come whole to one task, parts of all results are added up, so that nothing is

@@ -226,6 +226,4 @@ def _missing_java(what: str) -> SparkleeneError:
 
 def _missing_pyspark(what: str) -> SparkleeneError:
     help = "pip install 'sparkleene[spark]', or in a checkout '.[spark]'"
-    return SparkleeneError(
-        Diagnostic("missing-pyspark", "PySpark is not installed", notes=(what,), help=help)
-    )
+    return SparkleeneError(Diagnostic("missing-pyspark", "PySpark is not installed", notes=(what,), help=help))

@@ -150,9 +150,7 @@ def _explain_family(family: Family) -> Iterator[Line]:
     """Say which queries are evaluated over one table, and by which keys its rows are spread."""
     common = set.intersection(*(set(request.keys) for request in family.requests))
     yield "queries", ", ".join(name for request in family.requests for name in request.part.names)
-    spread = (
-        f"once, by {', '.join(sorted(map('.'.join, common)))}" if common else "not at all: there is no key"
-    )
+    spread = f"once, by {', '.join(sorted(map('.'.join, common)))}" if common else "not at all: there is no key"
     yield "spread", spread
 
 
@@ -167,10 +165,7 @@ def _explain_query(family: Family, plan: JobPlan, finder: str) -> Iterator[Line]
     else:
         yield "labels", f"found by {finder}" + _explain_filter(low)
     yield "columns", ", ".join(name for name, _ in low.columns)
-    yield (
-        "spread",
-        f"by {', '.join(job.keys)}" if job.keys else "not at all: one task sees all that is shuffled",
-    )
+    yield ("spread", f"by {', '.join(job.keys)}" if job.keys else "not at all: one task sees all that is shuffled")
     if plan.whole:
         yield "groups", "each is whole in one task"
     else:

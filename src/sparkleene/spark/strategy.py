@@ -39,12 +39,7 @@ class Choice:
 
 
 def choose_strategy(
-    plan: Plan,
-    schema: pa.Schema,
-    options: Options,
-    asked: str | None,
-    place: Place,
-    ordered: bool | None = None,
+    plan: Plan, schema: pa.Schema, options: Options, asked: str | None, place: Place, ordered: bool | None = None
 ) -> Choice:
     """Choose a strategy, or check the one that is asked for.
 
@@ -70,9 +65,7 @@ def choose_strategy(
     if ordered:
         return Choice("combine", "the files' row groups follow each other in time")
     if plan.shuffle_keys:
-        return Choice(
-            "shuffle", "keys spread the rows, and nobody knows whether the input is in order of time"
-        )
+        return Choice("shuffle", "keys spread the rows, and nobody knows whether the input is in order of time")
     return Choice("combine", "there is no key to spread rows by, and stretches of time can be put together")
 
 

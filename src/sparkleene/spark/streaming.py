@@ -172,9 +172,7 @@ def _check_stream(request: Request, frame: DataFrame) -> None:
         raise place.mistake("bad-option", f"output_mode is '{mode}'", help="choose 'append' or 'update'")
     if request.strategy is not None:
         raise place.mistake("bad-option", "a strategy is for batches", help="leave it out for a stream")
-    marked = [
-        field.name for field in frame.schema.fields if "spark.watermarkDelayMs" in (field.metadata or {})
-    ]
+    marked = [field.name for field in frame.schema.fields if "spark.watermarkDelayMs" in (field.metadata or {})]
     if time not in marked:
         notes = [f"there is one on '{name}', and the query's time is '{time}'" for name in marked]
         message = f"the stream has no watermark on '{time}', so no window would ever end"
@@ -208,16 +206,12 @@ def _check_bounded(request: Request, frame: DataFrame, notes: Sequence[str]) -> 
         why = "a window of events ends with the rows of its sub-stream, and of a silent one it never would"
         raise refuse(why, "write a window of time", window.span)
     if request.output_mode == "update" and window.slide is None:
-        why = (
-            "a window without SLIDE ends where a trend does, and earlier rows may still take that trend away"
-        )
+        why = "a window without SLIDE ends where a trend does, and earlier rows may still take that trend away"
         raise refuse(why, "leave output_mode out, or write a SLIDE", window.span)
     for key in bound.keys:
         if key.labels is not None and not key.labels & request.plan.mandatory:
             name = ".".join(key.path)
-            why = (
-                f"'{name}' is a key of events that a trend may lack; such a trend counts with all its values"
-            )
+            why = f"'{name}' is a key of events that a trend may lack; such a trend counts with all its values"
             raise refuse(
                 f"{why} in the whole stream", "let the key bind an event that every trend has, or all events"
             )

@@ -104,10 +104,7 @@ def handler(compiled: Callable[..., Any], buckets: int) -> type:
 
 
 def analyze_call(
-    events: AnalyzeArgument,
-    text: AnalyzeArgument,
-    options: dict[str, AnalyzeArgument],
-    buckets: int,
+    events: AnalyzeArgument, text: AnalyzeArgument, options: dict[str, AnalyzeArgument], buckets: int
 ) -> Analyzed:
     """Compile the query for the table's columns and say how its rows are to be partitioned."""
     schema = events.dataType
@@ -144,9 +141,7 @@ def partitioning(plan: Plan, buckets: int) -> dict[str, Any]:
 def option(name: str, argument: AnalyzeArgument) -> Any:
     """Return an argument of `sparkleene.query` from one of SQL."""
     if name not in OPTIONS:
-        raise _mistake(
-            f"there is no argument '{name}'", suggest(name, OPTIONS) or f"they are {', '.join(OPTIONS)}"
-        )
+        raise _mistake(f"there is no argument '{name}'", suggest(name, OPTIONS) or f"they are {', '.join(OPTIONS)}")
     if not argument.isConstantExpression:
         raise _mistake(f"the argument '{name}' is not a constant", "write a constant")
     value = argument.value

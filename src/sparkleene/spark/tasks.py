@@ -31,9 +31,7 @@ class Evaluate:
         """Evaluate a partition."""
         rows = list(batches)
         if rows:
-            yield from send_results(
-                self.job.schema, lambda: iter([self.job.evaluate(pa.Table.from_batches(rows))])
-            )
+            yield from send_results(self.job.schema, lambda: iter([self.job.evaluate(pa.Table.from_batches(rows))]))
 
 
 @dataclass(frozen=True)
@@ -47,9 +45,7 @@ class Total:
         """Add up a partition."""
         rows = list(batches)
         if rows:
-            yield from to_batches(
-                self.job.add_up(pa.Table.from_batches(rows).drop_columns([ERROR])), self.schema
-            )
+            yield from to_batches(self.job.add_up(pa.Table.from_batches(rows).drop_columns([ERROR])), self.schema)
 
 
 def send_results(schema: pa.Schema, work: Callable[[], Iterator[pa.Table]]) -> Iterator[pa.RecordBatch]:

@@ -39,9 +39,7 @@ class Workload:
             raise _mistake("the workload has no queries", "give some: {'name': 'RETURN ...'}")
         checked = QueryOptions().change(**options, hierarchy=hierarchy).keywords
         self.sharing = sharing
-        self.queries = {
-            name: Query(one.source, filename=one.filename, **checked) for name, one in places.items()
-        }
+        self.queries = {name: Query(one.source, filename=one.filename, **checked) for name, one in places.items()}
         self.prepared = PreparedWorkload({name: q.prepared for name, q in self.queries.items()}, sharing)
         self._stats: Stats | None = None
         self._stats_of_thread = threading.local()

@@ -51,10 +51,7 @@ def _together(part: Part) -> Iterator[tuple[str, str]]:
     yield "states", f"{states} instead of {apart}"
     if plan.backward is not None:
         ways = count(plan.directed.lookups, "way")
-        yield (
-            "direction",
-            f"from the end of windows: events look for others in {ways} instead of {plan.lookups}",
-        )
+        yield ("direction", f"from the end of windows: events look for others in {ways} instead of {plan.lookups}")
     totals = len({(output.function, output.labels, output.path) for output in plan.bound.outputs})
     if totals < len(plan.bound.outputs):
         yield "aggregates", f"{totals} of {len(plan.bound.outputs)} are different"

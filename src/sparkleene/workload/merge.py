@@ -108,10 +108,7 @@ def _merge_or_halve(queries: Sequence[Member], always: bool) -> list[Part]:
     if totals[0] != totals[-1]:  # not between queries that add up the same
         changes = [i for i in range(1, len(totals)) if totals[i] != totals[i - 1]]
         middle = min(changes, key=lambda i: abs(i - middle))
-    halves = (
-        {query.name for query in sorted_queries[:middle]},
-        {query.name for query in sorted_queries[middle:]},
-    )
+    halves = ({query.name for query in sorted_queries[:middle]}, {query.name for query in sorted_queries[middle:]})
     return [
         part
         for half in halves
@@ -185,9 +182,7 @@ def _cheaper(plan: Plan) -> Plan:
     return backward if backward.directed.lookups < plan.lookups else plan
 
 
-def _labels(
-    bounds: Sequence[Bound],
-) -> tuple[tuple[Label, ...], tuple[tuple[Term, ...], ...], list[list[int]]]:
+def _labels(bounds: Sequence[Bound]) -> tuple[tuple[Label, ...], tuple[tuple[Term, ...], ...], list[list[int]]]:
     """Return the labels of all queries with their conditions, and for each query where its own are.
 
     Labels are the same if type and conditions are, also those on neighbours. Those of one query stay different:

@@ -90,9 +90,7 @@ def unite_schemas(schemas: Mapping[str, pa.Schema]) -> pa.Schema:
                 raise DataError(Diagnostic("unsupported-data", message, help="give it another name, with AS"))
             other, known = kinds.setdefault(field.name, (query, field))
             if known.type != field.type:
-                ways = (
-                    f"{describe_type(known.type)} in '{other}' and {describe_type(field.type)} in '{query}'"
-                )
+                ways = f"{describe_type(known.type)} in '{other}' and {describe_type(field.type)} in '{query}'"
                 message, help = f"the column '{field.name}' is {ways}", "give one another name, with AS"
                 raise DataError(Diagnostic("wrong-type", message, help=help))
     return pa.schema([pa.field(QUERY, pa.string()), *(field for _, field in kinds.values())])

@@ -30,9 +30,7 @@ class BurstStats:
         text = f"{kind}: {self.bursts:,} bursts of {self.rows:,} rows, {self.shared:,} shared"
         if not self.shared:
             return text
-        return (
-            f"{text} with {self.shared_rows:,} rows, {self.snapshots:,} snapshots, {self.columns:,} columns"
-        )
+        return f"{text} with {self.shared_rows:,} rows, {self.snapshots:,} snapshots, {self.columns:,} columns"
 
 
 class Stats(tuple[BurstStats, ...]):
@@ -52,9 +50,7 @@ def gather_stats(evaluations: Iterable[Evaluated]) -> Stats:
     for part, bursts in runs.values():
         if bursts is None:
             continue
-        for labels, copies, counter in zip(
-            bursts.labels, bursts.copies, bursts.counter.tolist(), strict=True
-        ):
+        for labels, copies, counter in zip(bursts.labels, bursts.copies, bursts.counter.tolist(), strict=True):
             bound = part.plan.bound
             types = tuple(dict.fromkeys(bound.labels[label].type for label in sorted(labels)))
             count = sum(map(len, copies.values()))

@@ -125,9 +125,7 @@ def _make_footers(files: Sequence[File], read: Iterable[tuple[Any, pa.Schema]]) 
     footers = []
     recent: list[tuple[Any, pa.Schema, Layout]] = []
     for file, (data, schema) in zip(files, read, strict=True):
-        alike = (
-            known for leaves, other, known in recent if other.equals(schema) and leaves.equals(data.schema)
-        )
+        alike = (known for leaves, other, known in recent if other.equals(schema) and leaves.equals(data.schema))
         layout = next(alike, None)
         if layout is None:
             layout = layout_of(data.schema, schema)
@@ -151,10 +149,7 @@ def unreadable(file: File, error: Exception) -> DataError:
     """Return the error for a file that Arrow cannot read."""
     if "magic bytes" not in str(error) and "footer" not in str(error):
         return PLACE.error(
-            "unreadable-file",
-            f"cannot read '{file.shown}'",
-            help=spark_hint(file.shown),
-            notes=[first_line(error)],
+            "unreadable-file", f"cannot read '{file.shown}'", help=spark_hint(file.shown), notes=[first_line(error)]
         )
     reader = next((word for word in ("csv", "json", "orc", "avro") if f".{word}" in file.path.lower()), "")
     help = spark_hint(file.shown, {"": "parquet", "avro": 'format("avro")'}.get(reader, reader))
@@ -288,8 +283,6 @@ def _check(footers: Sequence[Footer], name: str) -> None:
                     "conflicting-types",
                     f"files differ in the type of '{name}'",
                     help="cast the column in one of the files, or read them apart",
-                    notes=[
-                        f"in '{f.file.shown}' it is {describe_type(t)}" for f, t in (first, (footer, type))
-                    ],
+                    notes=[f"in '{f.file.shown}' it is {describe_type(t)}" for f, t in (first, (footer, type))],
                 )
             first = (footer if first is None or wide != first[1] else first[0], wide)

@@ -267,9 +267,7 @@ def _size(group: Group, names: Collection[str]) -> int:
     return sum(data.column(leaf).total_uncompressed_size for leaf in numbers)
 
 
-def _parts(
-    files: Sequence[File], rows: Sequence[int], sizes: Sequence[int], parallelism: int
-) -> list[list[int]]:
+def _parts(files: Sequence[File], rows: Sequence[int], sizes: Sequence[int], parallelism: int) -> list[list[int]]:
     """Join row groups of one file to pieces of a good size, then halve the largest until there are enough.
 
     >>> file = File("a", None)

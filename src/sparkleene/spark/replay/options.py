@@ -155,20 +155,12 @@ _OPTIONS: dict[str, tuple[str, Callable[[str], Any], str]] = {
     "path": ("path", str, "name a file of Parquet, CSV or JSON lines, or a folder of them"),
     "generate": ("generate", str, f"name a stream to generate: {', '.join(NAMES)}"),
     "time": ("time", str, "name the column of the events' times"),
-    "timeUnit": (
-        "time_unit",
-        _where(TICKS_PER_MS.__contains__, str),
-        f"choose from {', '.join(TICKS_PER_MS)}",
-    ),
+    "timeUnit": ("time_unit", _where(TICKS_PER_MS.__contains__, str), f"choose from {', '.join(TICKS_PER_MS)}"),
     "rate": ("rate", _amount, "give rows per second, more than 0"),
     "speed": ("speed", _amount, "give a factor above 0: 60 plays an hour in a minute"),
     "rowsPerBatch": ("rows_per_batch", _count, "give a number of rows, at least 1"),
     "disorder": ("disorder", _bound, "give a number of rows, or an interval such as '5 seconds'"),
-    "late": (
-        "late",
-        _where(lambda value: 0 <= value < 1, float),
-        "give a fraction of the rows, 0 to below 1",
-    ),
+    "late": ("late", _where(lambda value: 0 <= value < 1, float), "give a fraction of the rows, 0 to below 1"),
     "seed": ("seed", int, "give a whole number"),
     "repeat": (
         "repeat",

@@ -160,9 +160,7 @@ class Timeline:
     def ticks(self, option: str) -> Fraction:
         """Return how many units of the time column are a millisecond, or raise if nobody knows."""
         if self.ticks_per_ms is None:
-            message = (
-                f"{option} is about time, '{self.options.time}' is a number and nobody said what it counts"
-            )
+            message = f"{option} is about time, '{self.options.time}' is a number and nobody said what it counts"
             raise PLACE.mistake("unit-unknown", message, help="give timeUnit, for example 'seconds'")
         return self.ticks_per_ms
 
@@ -177,9 +175,7 @@ class Timeline:
         found = time_column(self._table(part, name), name, self.options.time_unit, numbered=False)
         if pa.types.is_floating(found.type):
             message = f"a replay needs times that are exact: '{name}' is {describe_type(found.type)}"
-            raise PLACE.error(
-                "wrong-type", message, help="cast it to a timestamp or to an integer in the data"
-            )
+            raise PLACE.error("wrong-type", message, help="cast it to a timestamp or to an integer in the data")
         return found
 
     def time(self, number: int) -> int:
@@ -225,9 +221,7 @@ class Timeline:
             if isinstance(part, Piece):
                 yield Slice(part, skip, rows, turn * self.period)
             else:
-                yield Slice(
-                    bytes(to_bytes(part.slice(skip, rows).select(names))), 0, rows, turn * self.period
-                )
+                yield Slice(bytes(to_bytes(part.slice(skip, rows).select(names))), 0, rows, turn * self.period)
             low += rows
 
 
@@ -242,9 +236,7 @@ def _parts(options: ReplayOptions) -> tuple[pa.Schema, Sequence[Part]]:
         table = pa.concat_tables([_text(file) for file in files], promote_options="permissive")
         return table.schema, [table] if table.num_rows else []
     known = discover(path)
-    source = select_pieces(
-        known, known.schema.names, options.time, parallelism=sys.maxsize
-    )  # a row group each
+    source = select_pieces(known, known.schema.names, options.time, parallelism=sys.maxsize)  # a row group each
     return pa.schema([field.with_type(value_type(field.type)) for field in source.schema]), source.pieces
 
 

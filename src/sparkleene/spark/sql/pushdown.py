@@ -14,26 +14,13 @@ from sparkleene.language.bound import Bound, Call, Field, Literal_, Path, Term
 from sparkleene.language.operators import FLIPPED, NEGATED
 from sparkleene.language.trees import is_constant
 from sparkleene.spark.sql.translate import Translator
-from sparkleene.spark.sql.values import (
-    COMPARE,
-    FLOATS,
-    NO_TEXT,
-    PLAIN,
-    Unsure,
-    column,
-    combine,
-    constant_of,
-)
+from sparkleene.spark.sql.values import COMPARE, FLOATS, NO_TEXT, PLAIN, Unsure, column, combine, constant_of
 
 _Parts = dict[object, Column]
 
 
 def superset(
-    bound: Bound,
-    schema: T.StructType,
-    type_column: str | None,
-    place: Place = NO_TEXT,
-    zone: str | None = None,
+    bound: Bound, schema: T.StructType, type_column: str | None, place: Place = NO_TEXT, zone: str | None = None
 ) -> Column | None:
     """Return a filter that every row with a label passes, made of what Parquet readers know; None for none."""
     translator = Translator(schema, place, zone)

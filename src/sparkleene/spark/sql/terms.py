@@ -40,9 +40,7 @@ def value(
     return (found.column, found.type) if is_comparable(found.type) else None
 
 
-def condition(
-    term: Term, schema: T.StructType, place: Place = NO_TEXT, zone: str | None = None
-) -> Column | None:
+def condition(term: Term, schema: T.StructType, place: Place = NO_TEXT, zone: str | None = None) -> Column | None:
     """Return a condition on one event, which may be NULL; None where unsure."""
     try:
         return Translator(schema, place, zone).condition(term)
@@ -101,9 +99,7 @@ def masks(
             return having(list(range(count)))
         types = translator.types(bound, type_column)
         typed = column((type_column,))
-        found: Any = reduce(
-            lambda case, name: case.when(typed == types[name], having(labels[name])), types, F
-        )
+        found: Any = reduce(lambda case, name: case.when(typed == types[name], having(labels[name])), types, F)
         return found.otherwise(mask([])) if types else mask([])
     except Unsure:
         return None

@@ -173,9 +173,7 @@ class Translator:
             return F.when(left.column.isNotNull(), F.lit(found)) if isinstance(found, bool) else found
         return COMPARE[op](*align(left, right))  # type: ignore[no-any-return]
 
-    def beside(
-        self, op: str, column: Column, type: T.DataType, constant: Value, written: bool
-    ) -> Column | bool:
+    def beside(self, op: str, column: Column, type: T.DataType, constant: Value, written: bool) -> Column | bool:
         """Return a comparison of a column with a constant, or what it is wherever the column is not NULL."""
         if not is_comparable(type):
             raise Unsure

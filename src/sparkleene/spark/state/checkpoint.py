@@ -180,12 +180,8 @@ def _state(folder: CheckpointFolder, last: int, version: int) -> Iterator[Findin
             content = folder.read(name)
             try:
                 [found] = _lines(content)
-                stores = [
-                    (store["storeName"], int(store["numPartitions"])) for store in found["stateStoreInfo"]
-                ]
-                paths = [
-                    path for each in found["stateStoreInfo"] for path in each.get("stateSchemaFilePaths", ())
-                ]
+                stores = [(store["storeName"], int(store["numPartitions"])) for store in found["stateStoreInfo"]]
+                paths = [path for each in found["stateStoreInfo"] for path in each.get("stateSchemaFilePaths", ())]
             except (KeyError, TypeError, ValueError) as error:
                 yield name, f"cannot be read: {error}"
             else:

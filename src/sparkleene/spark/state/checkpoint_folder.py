@@ -26,9 +26,7 @@ class CheckpointFolder:
     @classmethod
     def open(cls, path: str) -> CheckpointFolder:
         """List a folder with all that is in it."""
-        uri = (
-            "file://" + path[5:].removeprefix("//") if path.startswith("file:") else path
-        )  # Hadoop writes file:/
+        uri = "file://" + path[5:].removeprefix("//") if path.startswith("file:") else path  # Hadoop writes file:/
         try:
             if "://" in uri:
                 system, root = pa_fs.FileSystem.from_uri(uri)

@@ -75,9 +75,7 @@ class Processor:
                     late += bucket.add(parcel.kept, rows, first, last, parcel.counted)
         added = [segment for segment in bucket.segments if segment.number >= there]
         if self.stream.update and added:
-            fresh = pa.concat_tables(
-                [bucket.read(segment) for segment in added], promote_options="permissive"
-            )
+            fresh = pa.concat_tables([bucket.read(segment) for segment in added], promote_options="permissive")
             for evaluated in bucket.evaluate_early(fresh):
                 yield from self._send(self.stream.job.write_all(evaluated, zeros=True))
         if added or new:

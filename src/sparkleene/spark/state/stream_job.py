@@ -43,9 +43,7 @@ class StreamRun:
         context = TaskContext.get()
         found = None
         if context is not None:
-            found = context.getLocalProperty(STATES) or context.getLocalProperty(
-                "spark.sql.shuffle.partitions"
-            )
+            found = context.getLocalProperty(STATES) or context.getLocalProperty("spark.sql.shuffle.partitions")
         return 1 if not self.keys or found is None else int(found)
 
 
