@@ -18,9 +18,9 @@ from sparkleene.kernels.program import Array, Events, NumberSystem, Predicates, 
 from sparkleene.kernels.ranks import Parts, Room, parts_of, roles_of, room_for, sort_elements
 from sparkleene.kernels.ticks import Transitions, longest, move_order, tick_symbol, transitions_of
 from sparkleene.kernels.vectors import (
+    Carry,
     Table,
     add_row,
-    carry_of,
     clear_row,
     collect,
     empty_table,
@@ -34,16 +34,26 @@ F1, G1, F2, G2, FG, GG = range(6)  # tables of ranks: by first and second inequa
 DEEP = 64
 
 
-class Ranking(NamedTuple):
+class Lists(NamedTuple):
     """The events of a stretch in the order of every part's inequalities."""
+
+    pair: Array  # int64[parts]
+    orders: Array  # int64[parts]: number of inequalities
+    strict: Array  # bool[parts, 2]
+    rank: Array  # int32[6, parts, n], -1 for none
+    event: Array  # int32[4, parts, n]: events by F1, G1, F2, G2
+    saved: Array  # int32[2, parts, n]: lists F1 and F2 of left halves, from the whole stretch to the present piece
+    counts: Array  # int64[parts, 2]: lengths of the lists of both sides
+    room: Array  # int32[1, n]: scratch
+
+
+class Ranking(NamedTuple):
+    """What events are ranked by, room to do it, and what comes of it."""
 
     part: Parts
     role: Array
     room: Room
-    rank: Array  # int32[6, parts, n], -1 for none
-    lists: Array  # int32[4, parts, n]: events by F1, G1, F2, G2
-    saved: Array  # int32[2, parts, n]: lists F1 and F2 of left halves, from the whole stretch to the present piece
-    counts: Array  # int64[parts, 2]: lengths of the lists of both sides
+    lists: Lists
 
 
 class State(NamedTuple):
@@ -73,7 +83,8 @@ class Piece(NamedTuple):
 @jit
 def _rank(ranking: Ranking, q: int, order: int, events: Events, lo: int, hi: int) -> None:
     """Rank both sides of inequality `order` of part q after its equalities, and list them in that order."""
-    part, role, room, rank, lists, _, counts = ranking
+    part, role, room, into = ranking
+    rank, lists, counts = into.rank, into.event, into.counts
     f, g, size, p = events.f, events.g, hi - lo, part.pair[q]
     a, b = (F1, G1) if order == 0 else (F2, G2)
     for i in range(size):
@@ -116,12 +127,14 @@ def _rank(ranking: Ranking, q: int, order: int, events: Events, lo: int, hi: int
 @jit
 def _rank_both(ranking: Ranking, q: int, events: Events, lo: int, hi: int) -> None:
     """Rank and list the events of part q; where it has two inequalities, only those that both rank."""
-    rank, lists, counts = ranking.rank, ranking.lists, ranking.counts
-    _rank(ranking, q, 0, events, lo, hi)
-    if ranking.part.orders[q] < 2:
-        return
+    into = ranking.lists
+    rank, lists, counts = into.rank, into.event, into.counts
     first = (counts[q, 0], counts[q, 1])
-    _rank(ranking, q, 1, events, lo, hi)
+    for order in range(max(1, into.orders[q])):
+        first = (counts[q, 0], counts[q, 1])
+        _rank(ranking, q, order, events, lo, hi)
+    if into.orders[q] < 2:
+        return
     for side in range(2):
         kept = 0
         for order in range(2):
@@ -153,9 +166,9 @@ def _split(lists: Array, kind: int, q: int, first: int, last: int, middle: int, 
 
 
 @jit
-def _place(ranking: Ranking, q: int, begin: int, count: int, right: int, end: int, place: Array) -> None:
+def _place(of: Lists, q: int, begin: int, count: int, right: int, end: int, place: Array) -> None:
     """Find places in the order of the second inequality among `count` events of the left half."""
-    rank, lists, saved, strict = ranking.rank, ranking.lists, ranking.saved, ranking.part.strict[q, 1]
+    rank, lists, saved, strict = of.rank, of.event, of.saved, of.strict[q, 1]
     k = 0
     for x in range(right, end):
         e = lists[G2, q, x]
@@ -173,9 +186,9 @@ def _place(ranking: Ranking, q: int, begin: int, count: int, right: int, end: in
 
 
 @jit
-def _cross(ranking: Ranking, q: int, piece: Piece, depth: int, s: int, state: State, mod: Array) -> None:
+def _cross(of: Lists, q: int, piece: Piece, depth: int, s: int, state: State, mod: Array) -> None:
     """Add what events of the left half have in state s to what the right half is given by part q."""
-    part, _, _, rank, lists, saved, _ = ranking
+    rank, lists, saved = of.rank, of.event, of.saved
     held, place, n = state.held, state.place, state.held.shape[1]
     entry, entry_low = state.entry
     given, given_low = state.given
@@ -185,10 +198,10 @@ def _cross(ranking: Ranking, q: int, piece: Piece, depth: int, s: int, state: St
     right, end = piece.bound[depth, q, 1, 1], piece.bound[depth, q, 1, 2]
     if count == 0 or end == right:
         return
-    row = state.slot[s, part.pair[q]] * n
-    twice, strict = part.orders[q] == 2, part.strict[q, 0] and part.orders[q] > 0
+    row = state.slot[s, of.pair[q]] * n
+    twice, strict = of.orders[q] == 2, of.strict[q, 0] and of.orders[q] > 0
     if twice:
-        _place(ranking, q, begin, count, right, end, place)
+        _place(of, q, begin, count, right, end, place)
     cells = count if twice else 1
     for k in range(1, cells + 1):
         clear_row(state.tree, k)
@@ -251,7 +264,7 @@ def _run_leaf(
     sum, sum_low = buffer
     slot = state.slot
     width, low_width, columns, n = value.shape[1], low.shape[1], len(mod), held.shape[1]
-    carry = carry_of(program, events, mod)
+    carry = Carry(program.sum_labels, events.sums, program.low_labels, events.lows, mod)
     i = first
     while i < last:
         j = i + 1
@@ -346,7 +359,7 @@ def _start(ranking: Ranking, events: Events, state: State, one: Array, piece: Pi
         for row in range(i, len(state.given.value), n):
             clear_row(state.given, row)
     start(state.total, one)
-    counts = ranking.counts
+    counts = ranking.lists.counts
     for q in range(len(counts)):
         counts[q, 0] = counts[q, 1] = 0
         if hi - lo > LEAF:
@@ -358,17 +371,17 @@ def _start(ranking: Ranking, events: Events, state: State, one: Array, piece: Pi
 
 
 @jit
-def _go_left(ranking: Ranking, piece: Piece, depth: int, lo: int) -> None:
+def _go_left(of: Lists, piece: Piece, depth: int, lo: int) -> None:
     """Split the lists of a piece, and go down to its left half."""
-    lists, saved, bound, top = ranking.lists, ranking.saved, piece.bound, piece.top
+    lists, saved, bound, top = of.event, of.saved, piece.bound, piece.top
     middle = piece.rows[depth, 1]
-    for q in range(len(ranking.counts)):
-        twice = ranking.part.orders[q] == 2
+    for q in range(len(of.counts)):
+        twice = of.orders[q] == 2
         for side in range(2):
             a, b = bound[depth, q, side, 0], bound[depth, q, side, 2]
-            bound[depth, q, side, 1] = _split(lists, side, q, a, b, middle - lo, ranking.room.who)
+            bound[depth, q, side, 1] = _split(lists, side, q, a, b, middle - lo, of.room)
             if twice:
-                _split(lists, 2 + side, q, a, b, middle - lo, ranking.room.who)
+                _split(lists, 2 + side, q, a, b, middle - lo, of.room)
             bound[depth + 1, q, side, 0] = a
             bound[depth + 1, q, side, 2] = bound[depth, q, side, 1]
         # The left half's lists get split further before they are needed here: keep a copy.
@@ -383,12 +396,12 @@ def _go_left(ranking: Ranking, piece: Piece, depth: int, lo: int) -> None:
 
 
 @jit
-def _go_right(ranking: Ranking, piece: Piece, depth: int, state: State, mod: Array) -> None:
+def _go_right(of: Lists, piece: Piece, depth: int, state: State, mod: Array) -> None:
     """Give what the left half has to the right half, and go down to that."""
-    for q in range(len(ranking.counts)):
+    for q in range(len(of.counts)):
         for s in range(len(state.slot)):
-            if state.slot[s, ranking.part.pair[q]] >= 0:
-                _cross(ranking, q, piece, depth, s, state, mod)
+            if state.slot[s, of.pair[q]] >= 0:
+                _cross(of, q, piece, depth, s, state, mod)
         for side in range(2):
             piece.bound[depth + 1, q, side, 0] = piece.bound[depth, q, side, 1]
             piece.bound[depth + 1, q, side, 2] = piece.bound[depth, q, side, 2]
@@ -402,12 +415,13 @@ def _run_stretches(
     ranking: Ranking, state: State, lo: Array, hi: Array, out: Table,
 ) -> None:  # fmt: skip
     """Process all stretches."""
-    mod, total = field.mod, len(ranking.counts)
+    mod, lists = field.mod, ranking.lists
+    total = len(lists.counts)
     rows, step = np.zeros((DEEP, 3), np.int64), np.zeros(DEEP, np.int64)
     piece = Piece(rows, step, np.zeros((DEEP, total, 2, 3), np.int64), np.zeros((DEEP, total), np.int64))
     for k in range(len(lo)):
         _start(ranking, events, state, field.one, piece, lo[k], hi[k])
-        depth = 0
+        depth = np.int64(0)  # and not 0, for which numba would compile what it is given to once more
         while depth >= 0:
             first, last = rows[depth, 0], rows[depth, 2]
             middle = last
@@ -422,9 +436,9 @@ def _run_stretches(
                 continue
             if step[depth] == 0:
                 rows[depth, 1] = middle
-                _go_left(ranking, piece, depth, lo[k])
+                _go_left(lists, piece, depth, lo[k])
             else:
-                _go_right(ranking, piece, depth, state, mod)
+                _go_right(lists, piece, depth, state, mod)
             step[depth] += 1
             depth += 1
             step[depth] = 0
@@ -449,8 +463,8 @@ def run(
     entry, given, sums, increment, buffer, tree = tables
     held, place = np.zeros((states, n), np.bool_), np.empty((2, n), np.int32)
     state = State(held, entry, slot, given, sums, increment, buffer, move_order(program), place, tree)
-    rank, lists, saved = (np.empty((size, total, n), np.int32) for size in (6, 4, 2))
-    ranking = Ranking(
-        part, roles_of(program, pairs), room_for(2 * n), rank, lists, saved, np.zeros((total, 2), np.int64)
-    )
+    rank, event, saved = (np.empty((size, total, n), np.int32) for size in (6, 4, 2))
+    counts, room = np.zeros((total, 2), np.int64), np.empty((1, n), np.int32)
+    lists = Lists(part.pair, part.orders, part.strict, rank, event, saved, counts, room)
+    ranking = Ranking(part, roles_of(program, pairs), room_for(2 * n), lists)
     _run_stretches(program, by, predicates, events, field, ranking, state, lo, hi, out)

@@ -17,10 +17,10 @@ from sparkleene.kernels.program import Array, Events, NumberSystem, Predicates, 
 from sparkleene.kernels.ranks import Parts, Room, parts_of, roles_of, room_for
 from sparkleene.kernels.ticks import Transitions, longest, move_order, tick_symbol, transitions_of
 from sparkleene.kernels.vectors import (
+    Carry,
     Fresh,
     Table,
     add_row,
-    carry_of,
     clear_row,
     copy_row,
     empty_fresh,
@@ -79,11 +79,11 @@ def _run_stretch(
     tot, tot_low = total
     new, (into, into_low) = fresh.table, fresh.table
     to_state, to_event = fresh.state, fresh.event
-    carry = carry_of(program, events, mod)
+    carry = Carry(program.sum_labels, events.sums, program.low_labels, events.lows, mod)
     width, columns, low_width = tot.shape[1], len(mod), tot_low.shape[1]
     single = width + low_width == 1
-    clear_row(new, 0)
-    entries = 0
+    clear_row(new, np.int64(0))
+    entries = np.int64(0)  # and not 0, for which numba would compile what it is given to once more
     opened = closed = spans.off[item]
     each = spans.columns
     i = lo
@@ -98,7 +98,7 @@ def _run_stretch(
         j = i + 1
         while j < hi and tick[j] == tick[i]:
             j += 1
-        n = 0
+        n = np.int64(0)
         for e in range(i, j):
             y = np.int64(symbol[e])
             for a in range(by.off[y], by.off[y + 1]):

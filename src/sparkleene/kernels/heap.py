@@ -18,10 +18,10 @@ from sparkleene.kernels.ranks import Room, room_for, sort
 from sparkleene.kernels.skew_heaps import Heaps, clear, meld, pop
 from sparkleene.kernels.ticks import Transitions, has, longest, tick_symbol, transitions_of
 from sparkleene.kernels.vectors import (
+    Carry,
     Fresh,
     Table,
     add_row,
-    carry_of,
     clear_row,
     collect,
     empty_fresh,
@@ -77,7 +77,7 @@ def _share_out(store: Store, events: Events, s: int, i: int, j: int, mod: Array)
     """
     heaps, plan, room, part = store.heaps, store.plan, store.room, store.sums.part
     states, sign = len(heaps.root), plan.sign[s]
-    n = 0
+    n = np.int64(0)
     for e in range(i, j):
         x = events.g[plan.column[s], e] * sign
         if x == x and plan.asks[np.int64(events.symbol[e]), s]:
@@ -110,9 +110,9 @@ def _run_stretch(
     full_value, full_low = full
     new, to_state, to_event = store.fresh
     into, into_low = new
-    clear_row(new, 0)
+    clear_row(new, np.int64(0))
     keep, states = program.keep, program.states
-    carry = carry_of(program, events, mod)
+    carry = Carry(program.sum_labels, events.sums, program.low_labels, events.lows, mod)
     width, columns, low_width = value.shape[1], len(mod), low.shape[1]
     single = width + low_width == 1
     i = lo
@@ -149,7 +149,7 @@ def _run_stretch(
                 pop(heaps, s, np.inf, False, full, s, mod)
                 add_row(full, s, stuck, s, mod)
                 clear_row(stuck, s)
-        n = 0
+        n = np.int64(0)  # and not 0, for which numba would compile what it is given to once more
         for e in range(i, j):
             here = np.int64(symbol[e])
             for a in range(by.off[here], by.off[here + 1]):

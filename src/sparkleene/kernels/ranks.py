@@ -194,7 +194,7 @@ def sort_elements(
                 ):
                     same = False
                     break
-    n = 0
+    n = np.int64(0)  # and not 0, for which numba would compile `sort` once more
     for i in range(lo, hi):
         r = role[p, np.int64(symbol[i])]
         for side in range(2):

@@ -12,7 +12,7 @@ import numpy as np
 
 from sparkleene.kernels.jit import jit
 from sparkleene.kernels.numbers import add, nonzero, null, times
-from sparkleene.kernels.program import Array, Events, Program
+from sparkleene.kernels.program import Array, Program
 from sparkleene.kernels.ticks import has
 
 
@@ -39,12 +39,6 @@ class Carry(NamedTuple):
     low_labels: Array
     lows: Array
     mod: Array
-
-
-@jit
-def carry_of(program: Program, events: Events, mod: Array) -> Carry:
-    """Return what the trends of a program carry along."""
-    return Carry(program.sum_labels, events.sums, program.low_labels, events.lows, mod)
 
 
 def empty_table(rows: int, program: Program, one: Array) -> Table:
