@@ -44,9 +44,14 @@ ORDER = (
 )
 
 
+def place(name: str) -> int:
+    """Return the place of a test's file in the order."""
+    return next((i for i, start in enumerate(ORDER) if name.startswith(start)), len(ORDER))
+
+
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Put files into the order in which two processes, who take one after the other, end at the same time."""
-    items.sort(key=lambda item: next(i for i, start in enumerate(ORDER) if item.nodeid.startswith(start)))
+    items.sort(key=lambda item: place(item.nodeid))
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
