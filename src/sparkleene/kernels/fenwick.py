@@ -65,7 +65,7 @@ def _collect_window(
 
 # The loop over ticks is written out in each of fenwick, heap, divide and scan. One loop over a store, its own steps
 # being functions chosen by the type of the store, was measured for this one: 1.4 to 1.8 times slower if numba
-# inlines them, 1.5 to 2.3 times if not, since every step then counts references to all arrays of the store. Even a
+# inlines them, 1.7 to 2.3 times if not, probably since every step counts references to all arrays of the store. A
 # function of Tables (two arrays) costs 10 ns or more; so what is done for every event is written out as well.
 @jit
 def _run_stretch(
