@@ -21,28 +21,30 @@ def multiply(later: Table, earlier: Table, mod: Array, columns: int, out: Table)
     The product of aggregates is that of dual numbers: counts multiply, sums follow Leibniz's rule, minima
     take the smaller wherever both stretches have a trend.
     """
-    states = later.value.shape[0]
-    aggregates = earlier.value.shape[1] // columns
-    lows = earlier.low.shape[1] // columns
+    (after, after_low), (before, before_low), (to, to_low) = later, earlier, out
+    states = after.shape[0]
+    aggregates = before.shape[1] // columns
+    lows = before_low.shape[1] // columns
+    to[:] = 0
+    to_low[:] = np.inf
     for s in range(states):
-        clear_row(out, s)
         for k in range(states):
-            path = later.value[s, k]
+            path = after[s, k]
             for a in range(aggregates):
-                sum_path = later.value[s, a * states + k]
+                sum_path = after[s, a * states + k]
                 for c in range(columns):
                     w = a * columns + c
-                    value = mul(path, earlier.value[k, w], mod[c])
+                    value = mul(path, before[k, w], mod[c])
                     if a > 0:
-                        value = add(value, mul(sum_path, earlier.value[k, c], mod[c]), mod[c])
-                    out.value[s, w] = add(out.value[s, w], value, mod[c])
+                        value = add(value, mul(sum_path, before[k, c], mod[c]), mod[c])
+                    to[s, w] = add(to[s, w], value, mod[c])
             if lows and nonzero(path):
                 for c in range(columns):
-                    if nonzero(earlier.value[k, c]):
+                    if nonzero(before[k, c]):
                         for m in range(lows):
                             w = m * columns + c
-                            both = min(later.low[s, m * states + k], earlier.low[k, w])
-                            out.low[s, w] = min(out.low[s, w], both)
+                            both = min(after_low[s, m * states + k], before_low[k, w])
+                            to_low[s, w] = min(to_low[s, w], both)
 
 
 @jit

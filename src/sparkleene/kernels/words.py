@@ -189,10 +189,11 @@ def write_matrices(
     n, width = len(words.states), len(columns)
     state = np.zeros((n, n))
     product = np.zeros((n, n), WIDE)
+    nothing, once = widen(0.0), widen(1.0)
     for k in range(lo.size):
         for s in range(n):
             for c in range(n):
-                out[k, s, c] = widen(1.0 if s == c else 0.0)
+                out[k, s, c] = once if s == c else nothing
         begin = lo[k]
         while begin < hi[k]:
             end = min(begin + words.chunk, hi[k])
@@ -208,7 +209,7 @@ def write_matrices(
                         state[s, first + c] = some[s * width + c]
             for s in range(n):
                 for c in range(n):
-                    total = widen(0.0)
+                    total = nothing
                     for j in range(n):
                         total = add(total, mul(widen(state[s, j]), out[k, j, c], np.uint64(0)), np.uint64(0))
                     product[s, c] = total
