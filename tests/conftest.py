@@ -37,10 +37,12 @@ if not SOAK and hasattr(providers, "_get_local_constants"):
 
 
 ORDER = (
-    "tests/conformance/test_random.py",  # compiles most kernels, while the other process runs what needs none
+    "tests/conformance/test_random.py",  # compiles most kernels, while the other process runs what needs few
     *("tests/language/", "tests/plan/", "tests/draw/", "tests/charts/", "tests/test_generate.py", "tests/columns/"),
-    *("tests/engine/", "tests/ongoing/", "tests/workload/", "tests/olap/", "tests/conformance/", "tests/kernels/"),
-    *("tests/spark/", "tests/test_docs.py", "tests/cli/", "tests/", "src/"),  # long files before short ones
+    *("tests/spark/test_faults.py", "tests/spark/test_streaming.py", "tests/spark/test_replay.py"),
+    *("tests/spark/", "tests/test_docs.py"),
+    *("tests/engine/", "tests/workload/", "tests/olap/", "tests/ongoing/", "tests/conformance/", "tests/kernels/"),
+    *("tests/cli/", "tests/", "src/"),  # short files come last, so that both processes end together
 )
 
 

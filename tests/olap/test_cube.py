@@ -145,7 +145,7 @@ def check(queries: dict[str, sk.Query], case: Case) -> None:
 @pytest.mark.parametrize("numbers", ["double", "exact"])
 @pytest.mark.parametrize("semantics", strategies.SEMANTICS)
 @given(data=st.data())
-@settings(max_examples=cases(20))
+@settings(max_examples=cases(10))
 def test_a_cube_gives_what_each_query_gives(semantics: str, numbers: str, data: st.DataObject) -> None:
     check(*data.draw(cubes(semantics=semantics, numbers=numbers)))
 

@@ -57,7 +57,7 @@ def options_of(case: Case, **more: Any) -> dict[str, Any]:
 @pytest.mark.parametrize("numbers", ["double", "exact"])
 @pytest.mark.parametrize("semantics", SEMANTICS)
 @given(data=st.data())
-@settings(max_examples=cases(30))
+@settings(max_examples=cases(20))
 def test_shared_and_alone_and_by_definition(semantics: str, numbers: str, data: st.DataObject) -> None:
     texts, case = data.draw(workloads(semantics))
     note(f"{texts}\n{case.rows}")
