@@ -557,8 +557,8 @@ def test_workers_that_are_killed_at_every_try(halfway: Halfway) -> None:
     job = halfway.again()
     halfway.driver.ask(job)
     strike(halfway.driver, job, 1000, 0)
-    error = halfway.driver.answers()[-1]
-    assert error is not None and "Python worker exited unexpectedly" in error
+    error = halfway.driver.answers()[-1]  # which of the workers' deaths Spark tells about differs
+    assert error is not None and "STREAM_FAILED" in error and "error[" not in error
     check_checkpoint(job.checkpoint)
     assert halfway.driver.run(job) is None
     assert written(job.sink) == halfway.expected
