@@ -16,7 +16,7 @@ from sparkleene.plan.plan import Plan
 from sparkleene.prepared import PreparedQuery
 
 if TYPE_CHECKING:
-    from sparkleene.charts import Chart
+    from sparkleene.charts import Chart, Slide
     from sparkleene.olap.hierarchy import Hierarchy
 
 
@@ -132,8 +132,10 @@ class Query:
     def plot(self, result: Any, value: str | None = None, *, title: str | None = None, most: int = 8) -> Chart:
         """Return a chart of a result of this query, which a notebook shows: a line per group over the windows.
 
-        `result` is what `run` returned, `value` the column to draw, by default the first aggregate. The chart's
-        `save("chart.svg")` writes it as SVG or PNG, which needs matplotlib, and `text()` gives it as text.
+        `result` is what `run` returned, `value` the column to draw, by default the first aggregate. Between the
+        first and the last window of the result, one without a row is zero for counts, and a gap for other
+        aggregates. The chart's `show()` shows it here, `save("chart.svg")` writes it as SVG, PNG or PDF, which
+        needs matplotlib, and `text()` gives it as text.
 
         >>> import pyarrow as pa
         >>> q = query("RETURN COUNT(*) PATTERN SEQ(A+, B) WHERE [user] GROUP-BY user")
@@ -146,8 +148,25 @@ class Query:
         from sparkleene.columns.tables import read_data
 
         table = result.toArrow() if is_spark(result) else read_data(result)[0]
+        bound = self.plan.bound
         name = self.prepared.tree.name or "" if title is None else title
-        return chart(table, value=value, groups=self.plan.bound.group_names, title=name, most=most)
+        counts = [output.name for output in bound.outputs if output.function == "count" and output.log is None]
+        slide = self._slide(table)
+        return chart(
+            table, value=value, groups=bound.group_names, title=name, most=most, counts=counts, slide=slide
+        )
+
+    def _slide(self, result: Any) -> Slide | None:
+        """Return how far the windows of a result are from each other, None if they are only where trends end."""
+        from sparkleene.charts import Slide
+        from sparkleene.columns.times import time_column, window_units
+
+        window = self.plan.bound.window
+        if window is None or window.slide is None or "window_start" not in result.column_names:
+            return None
+        starts = time_column(result.slice(0, 0), "window_start", self.prepared.options.time_unit)
+        _, slide, finer = window_units(window, starts)
+        return None if slide is None else Slide(float(slide / finer.scale), window.unit != "events")
 
     def roll_up(
         self,
@@ -235,11 +254,15 @@ class Query:
         place, options = self.prepared.place, self.prepared.options
         return partial(type(self), place.source, filename=place.filename, **options.keywords), ()
 
-    def _repr_html_(self) -> str:
-        """Show the query's text and the picture of its automaton in a notebook."""
+    def to_html(self) -> str:
+        """Return the query's text and the picture of its automaton to put into a page."""
         from html import escape
 
         return f"<pre>{escape(self.prepared.canonical)}</pre>{self.to_svg()}"
+
+    def _repr_html_(self) -> str:
+        """Show the query's text and the picture of its automaton in a notebook."""
+        return self.to_html()
 
 
 @list_options

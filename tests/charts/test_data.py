@@ -9,7 +9,7 @@ import pytest
 from sparkleene.charts import Chart, chart
 from sparkleene.charts.numbers import Numbers, format_number, numbers, parse_decimals
 from sparkleene.charts.scale import Scale, scale_of
-from sparkleene.charts.times import axis_of, read_starts
+from sparkleene.charts.times import axis_of, localize, read_starts
 from sparkleene.errors import DataError, QueryError
 
 
@@ -211,8 +211,9 @@ def test_windows_at_equal_distances_have_a_step() -> None:
 
 def test_times_are_those_of_their_zone() -> None:
     column = pa.chunked_array([pa.array([0], pa.timestamp("s", "Europe/Berlin"))])
-    values, zone = read_starts(column)
+    values, zone = localize(*read_starts(column))
     assert (str(values[0]), zone) == ("1970-01-01T01:00:00", "Europe/Berlin")
+    assert localize(values, "Nowhere/Atlantis")[1] == "UTC"
 
 
 def test_dates_and_decimals_are_windows_too() -> None:

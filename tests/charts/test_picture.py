@@ -11,7 +11,7 @@ import pytest
 
 from sparkleene.charts import Chart, chart
 from sparkleene.charts.curve import band, break_at_gaps, thin_out
-from sparkleene.charts.picture import figure
+from sparkleene.charts.picture import figure, render
 from sparkleene.charts.times import axis_of
 from sparkleene.errors import QueryError
 
@@ -61,7 +61,9 @@ def test_pictures(name: str, tmp_path: Path) -> None:
     made = CASES[name]
     made.save(tmp_path / "chart.png")
     made.save(str(tmp_path / "chart.SVG"))
+    made.save(tmp_path / "chart.pdf")
     assert (tmp_path / "chart.png").read_bytes().startswith(b"\x89PNG\r\n\x1a\n")
+    assert (tmp_path / "chart.pdf").read_bytes().startswith(b"%PDF-")
     svg = (tmp_path / "chart.SVG").read_text()
     assert ElementTree.fromstring(svg).tag.endswith("svg")
     assert "<dc:date>" not in svg
@@ -70,6 +72,7 @@ def test_pictures(name: str, tmp_path: Path) -> None:
 @pytest.mark.parametrize("name", ["lines", "panels", "log bars"])
 def test_the_same_chart_is_the_same_picture(name: str) -> None:
     assert CASES[name]._repr_svg_() == CASES[name]._repr_svg_()
+    assert render(CASES[name], "pdf") == render(CASES[name], "pdf")
 
 
 @pytest.mark.filterwarnings("ignore:Glyph")
@@ -85,8 +88,8 @@ def test_all_that_is_written_is_inside(name: str) -> None:
 
 
 def test_another_kind_of_file(tmp_path: Path) -> None:
-    with pytest.raises(QueryError, match=r"does not end in \.png or \.svg") as caught:
-        CASES["bars"].save(tmp_path / "chart.pdf")
+    with pytest.raises(QueryError, match=r"does not end in \.png, \.svg or \.pdf") as caught:
+        CASES["bars"].save(tmp_path / "chart.gif")
     assert caught.value.diagnostics[0].code == "bad-option"
 
 

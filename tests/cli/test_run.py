@@ -188,7 +188,10 @@ def test_charts(here: Path) -> None:
 def test_a_chart_of_what_is_not_there(here: Path) -> None:
     said = bad("run", QUERY, "events.csv", *LOCAL, "--plot", "--plot-value", "summ", cwd=here)
     assert said.startswith("error[bad-option]: the result has no aggregate 'summ'\n")
-    for name, what in (("a.gif", "'a.gif' does not end in .png or .svg"), ("no/a.svg", "there is no folder 'no'")):
+    for name, what in (
+        ("a.gif", "'a.gif' does not end in .png, .svg or .pdf"),
+        ("no/a.svg", "there is no folder 'no'"),
+    ):
         said = bad("run", QUERY, "events.csv", *LOCAL, "--plot-file", name, "-o", "out.csv", cwd=here)
         assert what in said.splitlines()[0]
         assert not (here / "out.csv").exists()  # it is said before the work is done

@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+import importlib.util
 import os
 from dataclasses import dataclass
+from html import escape
 from pathlib import Path
 
 from sparkleene.charts.data import Series
 from sparkleene.charts.scale import Scale
 from sparkleene.charts.times import Axis
 from sparkleene.errors import Diagnostic, QueryError
+
+KINDS = ("png", "svg", "pdf")
+"""Kinds of files that a chart is saved as."""
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
@@ -47,14 +52,20 @@ class Chart:
         return "" if not count else f"and {count:,} group{'s'[: count > 1]} more"
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write a picture to a file, PNG or SVG by the end of its name."""
-        kind = Path(path).suffix.lower()
-        if kind not in (".png", ".svg"):
-            message = f"'{os.fspath(path)}' does not end in .png or .svg"
-            raise QueryError(Diagnostic("bad-option", message, help="a chart is saved as PNG or as SVG"))
-        from sparkleene.charts.picture import png, svg
+        """Write a picture to a file, PNG, SVG or PDF by the end of its name."""
+        kind = Path(path).suffix.lower().removeprefix(".")
+        if kind not in KINDS:
+            message = f"'{os.fspath(path)}' does not end in .png, .svg or .pdf"
+            raise QueryError(Diagnostic("bad-option", message, help="a chart is saved as PNG, SVG or PDF"))
+        from sparkleene.charts.picture import render
 
-        Path(path).write_bytes(png(self) if kind == ".png" else svg(self).encode())
+        Path(path).write_bytes(render(self, kind))
+
+    def show(self) -> None:
+        """Show the chart: in a notebook as its output, else in a window if matplotlib has one, else as text."""
+        from sparkleene.charts.show import show
+
+        show(self)
 
     def text(self, width: int = 80, height: int = 16, color: bool = False, ascii: bool = False) -> str:
         """Return the chart as lines for a terminal, a panel per group; of width 24 and height 4 at least.
@@ -66,22 +77,21 @@ class Chart:
 
         return text(self, width, height, color, ascii)
 
+    def to_html(self) -> str:
+        """Return the picture to put into a page, or the text where there is no matplotlib."""
+        return self._repr_svg_() or f"<pre>{escape(self.text())}</pre>"
+
     def _repr_svg_(self) -> str | None:
         """Show the picture in a notebook; None, for its text, where there is no matplotlib."""
-        from importlib.util import find_spec
-
-        if find_spec("matplotlib") is None:
+        if importlib.util.find_spec("matplotlib") is None:
             return None
-        from sparkleene.charts.picture import svg
+        from sparkleene.charts.picture import render
 
-        return svg(self)
+        return render(self, "svg").decode()
 
     def _repr_html_(self) -> str | None:
         """Show the text in a notebook where the picture cannot be drawn."""
-        from html import escape
-        from importlib.util import find_spec
-
-        return f"<pre>{escape(self.text())}</pre>" if find_spec("matplotlib") is None else None
+        return self.to_html() if importlib.util.find_spec("matplotlib") is None else None
 
     def __str__(self) -> str:
         """Return the chart as text."""

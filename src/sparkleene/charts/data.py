@@ -18,12 +18,16 @@ WINDOW = ("window_start", "window_end")
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Series:
-    """The values of one group, in order of their windows; `x` holds the starts, and nothing without windows."""
+    """The values of one group, in order of their windows; `x` holds the starts, and nothing without windows.
+
+    A `whole` series has a value for every window that there is, so that its line is not broken.
+    """
 
     name: str
     x: Array
     y: Numbers
     largest: int  # which of the values is the largest
+    whole: bool = False
 
     def peak(self) -> Numbers:
         """Return the largest value, as an array of one."""

@@ -41,7 +41,9 @@ def arrange(made: Figure, grid: Grid, title: str) -> None:
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.transforms import Bbox
 
+    canvas = made.canvas
     renderer = FigureCanvasAgg(made).get_renderer()  # type: ignore[no-untyped-call]
+    made.set_canvas(canvas)  # that of a window, if the figure is for one
     width, height = made.get_size_inches() * made.dpi
     pad = PAD * made.dpi
     top = pad

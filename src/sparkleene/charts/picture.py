@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import threading
 import warnings
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from io import BytesIO
 from typing import TYPE_CHECKING, Any
 
@@ -29,6 +31,7 @@ MOST = 40  # groups that a picture can hold
 STYLE = {
     "svg.hashsalt": "sparkleene",
     "svg.fonttype": "path",
+    "pdf.fonttype": 42,
     "font.size": 10.0,
     "text.usetex": False,
     "mathtext.fontset": "dejavusans",
@@ -39,19 +42,22 @@ FONTS = ("Noto Sans CJK JP", "Noto Sans CJK SC", "Hiragino Sans", "PingFang SC",
 _style = threading.Lock()  # matplotlib's settings are global while they hold
 
 
-def png(chart: Chart) -> bytes:
-    """Draw a chart as PNG."""
-    return _render(chart, "png", {"Software": "sparkleene", "Title": chart.title or chart.value})
+def render(chart: Chart, kind: str) -> bytes:
+    """Draw a chart as "png", "svg" or "pdf", with the same bytes for the same chart."""
+    name = {"Title": chart.title or chart.value}
+    more: dict[str, dict[str, str | None]] = {
+        "png": {"Software": "sparkleene"},
+        "svg": {"Creator": "sparkleene", "Date": None},
+        "pdf": {"Creator": "sparkleene", "CreationDate": None},
+    }
+    out = BytesIO()
+    with drawing(chart):
+        figure(chart).savefig(out, format=kind, dpi=DPI, metadata=name | more[kind], facecolor="white")
+    return out.getvalue()
 
 
-def svg(chart: Chart) -> str:
-    """Draw a chart as SVG, the same text for the same chart."""
-    return _render(
-        chart, "svg", {"Creator": "sparkleene", "Date": None, "Title": chart.title or chart.value}
-    ).decode()
-
-
-def _render(chart: Chart, format: str, metadata: dict[str, str | None]) -> bytes:
+@contextmanager
+def drawing(chart: Chart) -> Iterator[None]:
     """Draw with settings of our own, whatever those of the program are."""
     try:
         import matplotlib
@@ -60,11 +66,9 @@ def _render(chart: Chart, format: str, metadata: dict[str, str | None]) -> bytes
         wrong = Diagnostic("missing-matplotlib", "pictures need matplotlib", notes=(str(error),), help=help)
         raise SparkleeneError(wrong) from error
 
-    out = BytesIO()
     with _style, matplotlib.rc_context(STYLE | {"font.family": _fonts(chart)}), warnings.catch_warnings():  # type: ignore[arg-type]
         warnings.filterwarnings("ignore", message="Glyph")  # a box stands for a character that no font has
-        figure(chart).savefig(out, format=format, dpi=DPI, metadata=metadata, facecolor="white")
-    return out.getvalue()
+        yield
 
 
 def _fonts(chart: Chart) -> list[str]:
@@ -77,26 +81,26 @@ def _fonts(chart: Chart) -> list[str]:
     return ["DejaVu Sans", *(name for name in FONTS if name in found)]
 
 
-def figure(chart: Chart) -> Figure:
-    """Return a figure of matplotlib with the chart on it."""
+def figure(chart: Chart, make: Callable[..., Figure] | None = None) -> Figure:
+    """Return a figure of matplotlib with the chart on it; `make` makes an empty one of a size, for a window say."""
     from matplotlib.figure import Figure
 
-    title = 0.4 * bool(chart.title)
-    if chart.empty:
-        made, draw = Figure((WIDTH, 1.6 + title)), _draw_nothing
-    elif chart.axis is None:
-        made, draw = (
-            Figure((WIDTH, 0.7 + title + 0.3 * chart.scale.log + ROW * len(chart.series[:MOST]))),
-            _draw_bars,
-        )
-    elif len(chart.series) <= TOGETHER:
-        made, draw = Figure((WIDTH, HEIGHT + title)), _draw_lines
-    else:
-        shown = len(chart.series[:MOST])
-        rows = -(-shown // panels_per_row(shown))
-        made, draw = Figure((WIDTH, 0.9 + title + PANEL * rows)), _draw_panels
+    height, draw = _layout(chart)
+    made = (make or Figure)(figsize=(WIDTH, height + 0.4 * bool(chart.title)))
     arrange(made, draw(made, chart), chart.title)
     return made
+
+
+def _layout(chart: Chart) -> tuple[float, Callable[[Figure, Chart], Grid]]:
+    """Return how high the picture is without its title, and what draws it."""
+    shown = len(chart.series[:MOST])
+    if chart.empty:
+        return 1.6, _draw_nothing
+    if chart.axis is None:
+        return 0.7 + 0.3 * chart.scale.log + ROW * shown, _draw_bars
+    if len(chart.series) <= TOGETHER:
+        return HEIGHT, _draw_lines
+    return 0.9 + PANEL * -(-shown // panels_per_row(shown)), _draw_panels
 
 
 def _write_caption(axes: Axes, chart: Chart, above: float = 9) -> None:
@@ -124,7 +128,8 @@ def _write_caption(axes: Axes, chart: Chart, above: float = 9) -> None:
 def _draw_line(axes: Axes, chart: Chart, series: Series, style: dict[str, Any], few: bool) -> None:
     """Draw a group over the windows: a line, dots where it would not show, triangles for what is infinite."""
     assert chart.axis is not None
-    x, y = break_at_gaps(series.x, chart.scale.places(series.y), chart.axis)
+    y = chart.scale.places(series.y)
+    x, y = (series.x, y) if series.whole else break_at_gaps(series.x, y, chart.axis)
     x = to_plot_units(x)
     axes.plot(*thin_out(x, y), linewidth=1.5, solid_joinstyle="round", clip_on=False, **style)
     infinite = np.isin(x, to_plot_units(series.x[np.isposinf(series.y.log10)]))

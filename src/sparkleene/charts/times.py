@@ -14,11 +14,22 @@ from sparkleene.charts.numbers import Array
 
 
 @dataclass(frozen=True, slots=True)
+class Slide:
+    """How far a query's windows are from each other, in the unit of `window_start`.
+
+    `shared` windows are those of the clock, the same for all groups; others count the rows of their group.
+    """
+
+    step: float
+    shared: bool = True
+
+
+@dataclass(frozen=True, slots=True)
 class Axis:
     """The windows of a chart, by their starts.
 
-    `step` is from one window to the next where they stand at equal distances, so that missing ones leave gaps; it
-    is 0 for windows that are only where trends end.
+    `step` is from one window to the next where they stand at equal distances, so that one knows which are missing;
+    it is 0 for windows that are only where trends end.
     """
 
     low: Any
@@ -55,32 +66,47 @@ class Axis:
 
 
 def read_starts(column: pa.ChunkedArray) -> tuple[Array, str]:
-    """Return the starts of windows as an array to sort and subtract, and the time zone that they are shown in."""
+    """Return the starts of windows as an array to sort and subtract, and the time zone that they are shown in.
+
+    Times are those of UTC; `localize` makes them those of the zone.
+    """
     zone = getattr(column.type, "tz", None) or ""
-    if zone:
-        try:
-            column = pc.local_timestamp(column)
-        except pa.ArrowInvalid:  # a zone that this machine does not know
-            column, zone = column.cast(pa.timestamp(column.type.unit)), "UTC"
-    if pa.types.is_date(column.type):
-        column = column.cast(pa.timestamp("s" if pa.types.is_date32(column.type) else "ms"))
-    if pa.types.is_timestamp(column.type) or pa.types.is_integer(column.type):
+    type = column.type
+    if pa.types.is_timestamp(type) or pa.types.is_date(type) or pa.types.is_integer(type):
         return column.to_numpy(), zone
     return column.cast(pa.float64(), safe=False).to_numpy(), zone
 
 
-def axis_of(values: Array, zone: str = "") -> Axis:
-    """Return the axis for the starts of all windows.
+def localize(values: Array, zone: str) -> tuple[Array, str]:
+    """Return times of UTC as clocks of a zone show them, and the zone: UTC if this machine does not know it.
+
+    >>> localize(np.array(["2024-07-01T10:00:00"], "datetime64[s]"), "Europe/Berlin")
+    (array(['2024-07-01T12:00:00'], dtype='datetime64[s]'), 'Europe/Berlin')
+    """
+    if not zone:
+        return values, zone
+    times = pa.array(values)
+    try:
+        local = pc.local_timestamp(times.cast(pa.timestamp(times.type.unit, zone)))
+        return local.to_numpy(zero_copy_only=False), zone
+    except pa.ArrowInvalid:
+        return values, "UTC"
+
+
+def axis_of(values: Array, zone: str = "", step: float | None = None) -> Axis:
+    """Return the axis for the starts of all windows; a step that is not given is looked for.
 
     >>> axis_of(np.array([0, 10, 20, 40, 50])).step, axis_of(np.array([0, 1, 17, 90])).step
     (10.0, 0.0)
     """
     distinct = np.unique(values)
-    gaps = np.diff(distances(distinct, distinct[0]))
-    step = float(gaps.min(initial=math.inf))
-    # Windows that are mostly missing have no step to speak of.
-    regular = bool(gaps.size) and step > 0 and gaps.sum() / step + 1 <= 2 * distinct.size
-    return Axis(distinct[0], distinct[-1], step if regular else 0.0, distinct.size, zone)
+    if step is None:
+        gaps = np.diff(distances(distinct, distinct[0]))
+        least = float(gaps.min(initial=math.inf))
+        # Windows that are mostly missing have no step to speak of.
+        regular = bool(gaps.size) and least > 0 and gaps.sum() / least + 1 <= 2 * distinct.size
+        step = least if regular else 0.0
+    return Axis(distinct[0], distinct[-1], step, distinct.size, zone)
 
 
 def distances(values: Array, origin: Any) -> Array:

@@ -73,7 +73,7 @@ def run(
     format: Format = None,
     plot: Annotated[bool, typer.Option("--plot", help="Draw the result as text, too.")] = False,
     plot_file: Annotated[
-        str | None, typer.Option(metavar="PATH", help="Draw the result to a file .png or .svg.")
+        str | None, typer.Option(metavar="PATH", help="Draw the result to a file .png, .svg or .pdf.")
     ] = None,
     plot_value: Annotated[
         str | None, typer.Option(metavar="COLUMN", help="What to draw; by default the first aggregate.")
@@ -91,8 +91,9 @@ def run(
         output_files.check_output(output)
     if plot_file is not None:
         output_files.check_output(plot_file, folders=False)
-        if not plot_file.lower().endswith((".png", ".svg")):
-            raise usage_error(f"'{plot_file}' does not end in .png or .svg", "a chart is saved as PNG or as SVG")
+        if not plot_file.lower().endswith((".png", ".svg", ".pdf")):
+            message = f"'{plot_file}' does not end in .png, .svg or .pdf"
+            raise usage_error(message, "a chart is saved as PNG, SVG or PDF")
     _check_engine(engine, master, conf)
     asked = compiler.several(query, more, sharing)
     names = dict.fromkeys(output.name for q in queries_of(asked) for output in q.plan.bound.outputs)

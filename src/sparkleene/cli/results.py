@@ -42,18 +42,9 @@ def split_by_query(result: Any, workload: Workload) -> Iterator[tuple[str, Any]]
         yield name, result.filter(pc.equal(result["query"], name))
 
 
-def draw_charts(result: Any, asked: Asked, value: str | None) -> Iterator[Chart]:
+def draw_charts(result: Any, asked: Asked, value: str | None) -> list[Chart]:
     """Draw the result; of a workload those of all queries that have the value."""
-    if isinstance(asked, Query):
-        yield asked.plot(result, value=value)
-        return
-    for name, rows in split_by_query(result, asked):
-        bound = asked.queries[name].plan.bound
-        outputs = [output.name for output in bound.outputs]
-        if value is None or value in outputs:
-            window = [] if bound.window is None else ["window_start", "window_end"]
-            own = rows.select([*window, *bound.group_names, *outputs])
-            yield asked.queries[name].plot(own, value=value, title=name)
+    return [asked.plot(result, value)] if isinstance(asked, Query) else [*asked.plot(result, value).values()]
 
 
 def are_same(left: Sequence[dict[str, Any]], right: Sequence[dict[str, Any]]) -> bool:

@@ -9,12 +9,13 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, Unpack, get_args
 
 from sparkleene.errors import Place, QueryError
-from sparkleene.evaluation import Engine, OutputMode, PreparedWorkload, Sharing, Strategy
+from sparkleene.evaluation import Engine, OutputMode, PreparedWorkload, Sharing, Strategy, is_spark
 from sparkleene.language.query_files import read_query_file
 from sparkleene.options import HierarchyLike, QueryOptions, ReadingKeywords, list_options
 from sparkleene.query import Query
 
 if TYPE_CHECKING:
+    from sparkleene.charts import Charts
     from sparkleene.workload.stats import Stats
 
 
@@ -87,6 +88,43 @@ class Workload:
         lines = [f"  {name:<11} {text}" for name, text in source.explain(requests)]
         return "\n".join([explain(parts, self.sharing), "Spark", *lines])
 
+    def plot(self, result: Any, value: str | None = None, *, most: int = 8) -> Charts:
+        """Return a chart for each query, of its rows of a result; a notebook shows them one below the other.
+
+        `result` is what `run` returned. `value` is the column to draw, of those queries that have it; by default it
+        is the first aggregate of each query. `most` is how many groups are drawn at most.
+
+        >>> import pyarrow as pa
+        >>> table = pa.table({"time": [1, 2, 3, 4], "type": list("ABAC")})
+        >>> both = workload({"b": "RETURN COUNT(*) PATTERN SEQ(A, B)", "c": "RETURN COUNT(*) PATTERN SEQ(A+, C)"})
+        >>> print(both.plot(both.run(table)).text(width=30))
+        b
+        count
+        ███████████████████████████  1
+        <BLANKLINE>
+        c
+        count
+        ███████████████████████████  3
+        """
+        import pyarrow.compute as pc
+
+        from sparkleene.charts import Charts
+        from sparkleene.columns.tables import read_data
+
+        table = result.toArrow() if is_spark(result) else read_data(result)[0]
+        outputs = {name: [output.name for output in q.plan.bound.outputs] for name, q in self.queries.items()}
+        named = dict.fromkeys(output for names in outputs.values() for output in names)
+        if value is not None and value not in named:
+            raise _mistake(f"no query has an aggregate '{value}'", f"choose from {', '.join(named)}")
+        charts = {}
+        for name, q in self.queries.items():
+            if value is None or value in outputs[name]:
+                window = [] if q.plan.bound.window is None else ["window_start", "window_end"]
+                rows = table.filter(pc.equal(table.column("query"), name))
+                own = rows.select([*window, *q.plan.bound.group_names, *outputs[name]])
+                charts[name] = q.plot(own, value, title=name, most=most)
+        return Charts(charts)
+
     @property
     def stats(self) -> Stats:
         """What was shared in the last run in this process: the bursts of each sub-pattern, and how they were done.
@@ -117,6 +155,14 @@ class Workload:
     def __repr__(self) -> str:
         """Name the queries."""
         return f"<sparkleene workload of {', '.join(self.queries)}>"
+
+    def _repr_html_(self) -> str:
+        """Show the queries with their automata in a notebook, and what they share."""
+        from html import escape
+
+        shown = [f"<h4>{escape(name)}</h4>{q.to_html()}" for name, q in self.queries.items()]
+        shared = f"<details><summary>what they share</summary><pre>{escape(self.explain())}</pre></details>"
+        return "".join([*shown, shared])
 
 
 def _places(queries: Mapping[str, str | Place] | str | os.PathLike[str]) -> dict[str, Place]:
