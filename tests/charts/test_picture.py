@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 import pytest
+from matplotlib.backends.backend_agg import FigureCanvasAgg
 
 from sparkleene.charts import Chart, chart
 from sparkleene.charts.curve import band, break_at_gaps, thin_out
@@ -79,7 +80,7 @@ def test_the_same_chart_is_the_same_picture(name: str) -> None:
 @pytest.mark.parametrize("name", ["lines", "panels", "bars", "bars of both signs", "log bars"])
 def test_all_that_is_written_is_inside(name: str) -> None:
     made = figure(CASES[name])
-    renderer = made.canvas.get_renderer()  # type: ignore[attr-defined]
+    renderer = FigureCanvasAgg(made).get_renderer()  # type: ignore[no-untyped-call]
     width, height = made.get_size_inches() * made.dpi
     for axes in made.axes:
         box = axes.get_tightbbox(renderer)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import importlib.util
 import shutil
 import sys
@@ -13,9 +14,7 @@ from sparkleene.charts.chart import Chart
 def show(chart: Chart) -> None:
     """Show a chart; see `Chart.show`."""
     if is_notebook():
-        from IPython.display import display
-
-        display(chart)
+        importlib.import_module("IPython.display").display(chart)
     elif has_windows():
         from matplotlib import pyplot
 
@@ -41,6 +40,7 @@ def has_windows() -> bool:
     if importlib.util.find_spec("matplotlib") is None:
         return False
     import matplotlib
-    from matplotlib.backends import backend_registry
+    from matplotlib.backends.registry import backend_registry
 
-    return backend_registry.resolve_backend(matplotlib.get_backend())[1] is not None
+    found = backend_registry.resolve_backend(matplotlib.get_backend())  # type: ignore[no-untyped-call]
+    return found[1] is not None

@@ -46,4 +46,4 @@ def _starts(like: Array, low: Any, window: Array, step: float) -> Array:
     if like.dtype.kind == "f":
         return np.asarray(low + window * step)
     far = window * round(step)
-    return (np.asarray(low, like.dtype).astype(np.int64) + far).astype(like.dtype)
+    return np.asarray(np.asarray(low, like.dtype).astype(np.int64) + far).astype(like.dtype)

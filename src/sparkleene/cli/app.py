@@ -393,13 +393,13 @@ def demo(
     master: Master = None,
     conf: Conf = None,
 ) -> None:
-    """Run queries of the papers on Spark.
+    """Answer questions about streams that it makes.
 
-    The data is made here; they run as a batch and one of them as a stream. It takes a minute or two.
+    Each is shown in words, as a query, and with what the numbers mean; the last one runs on Spark, too, and live,
+    if PySpark is installed. It takes less than a minute.
     """
     from sparkleene.cli.demo import run_demo
 
-    require_pyspark()
     run_demo(events, output, master, conf)
 
 

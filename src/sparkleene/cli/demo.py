@@ -1,157 +1,236 @@
-"""The demo: queries of the papers on Spark, over streams made here; then one of them live."""
+"""The demo: questions that people ask, answered over data made here; the last one also on Spark, live."""
 
 from __future__ import annotations
 
 import shutil
-import subprocess
 import sys
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
-from functools import partial
+from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from textwrap import dedent, indent, wrap
+from typing import TYPE_CHECKING, Any
 
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from sparkleene.charts import chart
 from sparkleene.cli import output_files, show
 from sparkleene.cli.results import are_same, sort_rows
 from sparkleene.cli.spark_session import few_partitions, start_spark
 from sparkleene.columns.files import open_files
 from sparkleene.generators import generate
-from sparkleene.query import Query, query
+from sparkleene.query import query
+from sparkleene.workload import workload
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-T = TypeVar("T")
-
-ROWS = 6
+ROWS = 5
 """Rows of a result that are shown."""
+FALLS = range(1, 11)
+"""How many falls in a row the second question looks for."""
 
-
-@dataclass(frozen=True)
-class Scene:
-    """A query of a paper, the stream it is for, which part of the demo's events that has, and in what time."""
-
-    title: str
-    stream: str
-    share: float
-    minutes: int
-    text: str
-    says: str
-
-    @property
-    def query(self) -> Query:
-        """The query."""
-        return query(self.text)
-
-    def events(self, most: int) -> int:
-        """Return how many events the stream has."""
-        return max(1000, int(most * self.share))
-
-    def path(self, folder: Path) -> Path:
-        """Return the file of the stream."""
-        return folder / f"{self.stream}.parquet"
-
-    def make(self, most: int, folder: Path) -> None:
-        """Make the stream."""
-        events = self.events(most)
-        table = generate(self.stream, events, rate=events / self.minutes / 60)
-        output_files.write_events(table, "parquet", str(self.path(folder)))
-
-
-SCENES = (
-    Scene(
-        "contiguous: mappers whose CPU load only rises (COGRA, q1)",
-        "cluster",
-        0.5,
-        3,
-        """
-    q1: RETURN mapper, COUNT(*), SUM(L.cpu)
-    PATTERN SEQ(Start S, Measurement L+, End E)
-    SEMANTICS contiguous
-    WHERE [job, mapper] AND L.cpu < NEXT(L).cpu
-    GROUP-BY job, mapper
-    WITHIN 1 minute SLIDE 30 seconds""",
-        "Nothing may come between two events of a trend, so there are few.",
-    ),
-    Scene(
-        "skip-till-next-match: rides and their speed (COGRA, q2)",
-        "rides",
-        0.5,
-        60,
-        """
-    q2: RETURN district, COUNT(*), AVG(T.speed)
-    PATTERN SEQ(Pickup P, Trip T+, Dropoff D)
-    SEMANTICS skip-till-next-match
-    WHERE [driver, rider, district]
-    GROUP-BY district
-    WITHIN 30 minutes SLIDE 10 minutes""",
-        "Events that do not fit are skipped, those that fit are not.",
-    ),
-    Scene(
-        "skip-till-any-match: falling prices (COGRA, q3)",
-        "stock",
-        1.0,
-        240,
-        """
-    q3: RETURN sector, COUNT(*), AVG(S.price)
+SEARCHES = """
+    searched: RETURN userId, COUNT(*)
+              PATTERN Search S{3} SEMANTICS contiguous
+              WHERE [userId] GROUP-BY userId
+    bought:   RETURN userId, COUNT(*)
+              PATTERN SEQ(Search S{3}, Kindle K) SEMANTICS contiguous
+              WHERE [userId] GROUP-BY userId"""
+STREAK = """
+    falls_5: RETURN COUNT(*)
+             PATTERN Stock S{6} SEMANTICS contiguous
+             WHERE [company] AND S.price > NEXT(S).price"""
+JAMS = """
+    RETURN segment, COUNT(*), MIN(P.speed)
+    PATTERN SEQ(NOT Accident A, Position P{3,})
+    WHERE [P.vehicle, segment] AND P.speed > NEXT(P).speed
+    GROUP-BY segment WITHIN 5 minutes SLIDE 5 minutes"""
+FALLING = """
+    RETURN sector, COUNT(*), AVG(S.price)
     PATTERN Stock S+
     SEMANTICS skip-till-any-match
     WHERE [company, sector] AND S.price > NEXT(S).price
-    GROUP-BY sector
-    WITHIN 10 minutes SLIDE 5 minutes""",
-        "A trend may skip any price, so there are more of them than anyone could build.",
-    ),
-    Scene(
-        "negation: cars that slow down, and no accident before (GRETA, Q3)",
-        "traffic",
-        0.25,
-        10,
-        """
-    Q3: RETURN segment, COUNT(*), AVG(P.speed)
-    PATTERN SEQ(NOT Accident A, Position P+)
-    WHERE [P.vehicle, segment] AND P.speed > NEXT(P).speed
-    GROUP-BY segment
-    WITHIN 5 minutes SLIDE 1 minute""",
-        "Only trends that no accident precedes, in their window and segment.",
-    ),
-)
-LIVE = SCENES[2]
-COMPILE = """
-from sparkleene.cli.demo import SCENES
-from sparkleene.columns.files import open_files
-from sparkleene.generators import generate
-for scene in SCENES:
-    scene.query.run(generate(scene.stream, 2000))
-"""
+    GROUP-BY sector WITHIN 10 minutes SLIDE 5 minutes"""
+
+
+@dataclass(frozen=True)
+class Stream:
+    """Events to ask about: their generator, what they are, which part of the demo's events, and in what time."""
+
+    name: str
+    about: str
+    share: float
+    minutes: int
+    groups: int | None = None
+
+    def path(self, folder: Path) -> Path:
+        """Return the file of the stream."""
+        return folder / f"{self.name}.parquet"
+
+    def make(self, most: int, folder: Path) -> None:
+        """Make the stream."""
+        events = max(1000, int(most * self.share))
+        table = generate(self.name, events, rate=events / self.minutes / 60, groups=self.groups)
+        output_files.write_events(table, "parquet", str(self.path(folder)))
+
+
+CLICKS = Stream("clicks", "clicks in an online shop, in an hour", 0.3, 60, groups=5000)
+STOCK = Stream("stock", "prices of 220 companies, in four hours", 1.0, 240)
+TRAFFIC = Stream("traffic", "reports of cars on a road, in twenty minutes", 0.25, 10)
 
 
 def run_demo(events: int, output: str, master: str | None, conf: Sequence[str] | None) -> None:
-    """Make streams, run the queries on Spark, draw a chart, and replay a stream."""
+    """Make streams, ask questions, draw a chart, and ask one of them on Spark."""
     folder = Path(output)
     folder.mkdir(parents=True, exist_ok=True)
-    clock = Clock()
-    say("Event trends on Spark: four queries of the papers, over streams like theirs.")
-    say("The first run on a machine also compiles kernels, up to a minute in all; they are cached after that.\n")
-    other = subprocess.Popen([sys.executable, "-c", COMPILE])  # on another core while streams are made
-    try:
-        for scene in SCENES:
-            doing = f"making the stream {scene.stream}, {scene.events(events):,} events"
-            clock.step("making streams", doing, partial(scene.make, events, folder))
-        clock.step("compiling kernels", "compiling kernels that are not in the cache", other.wait)
-    finally:
-        other.kill()
-    say("  starting Spark ...")
+    begin = time.perf_counter()
+    say("Sparkleene answers questions about what happens one after the other.")
+    say("The first run on a machine compiles code, which takes a minute more.")
+    with timed("Making three streams of events"):
+        for stream in (CLICKS, STOCK, TRAFFIC):
+            stream.make(events, folder)
+    ask_searches(folder)
+    ask_streaks(folder)
+    ask_jams(folder)
+    result = ask_falls(folder)
+    if find_spec("pyspark") is None:
+        say("\nThe same runs on Spark and over live streams: pip install '.[spark]' in a checkout adds it.")
+    else:
+        ask_spark(folder, result, master, conf)
+    point_on(folder, time.perf_counter() - begin)
+
+
+# ---- the questions
+
+
+def ask_searches(folder: Path) -> None:
+    """Ask how many of the users who search again and again buy in the end."""
+    path = CLICKS.path(folder)
+    asked = pose(1, "Do people who search again and again buy in the end?", CLICKS, folder, "searches.q", SEARCHES)
+    with timed("Counting"):
+        names = workload(asked).run(path).column("query").to_pylist()
+    searched, bought = names.count("searched"), names.count("bought")
+    users = len(pq.read_table(path, columns=["userId"]).column(0).unique())
+    answer(
+        f"{searched:,} of {users:,} users searched three times in a row, and {bought:,} of them bought a Kindle "
+        f"right after: {bought / max(1, searched):.0%}."
+    )
+    steps = {"users": ["all", "searched three times", "and then bought"], "number": [users, searched, bought]}
+    draw(chart(pa.table(steps), groups=["users"]).text(width=74))
+    explain("A result has a row for each user who did it, so rows are users. [userId] keeps users apart.")
+
+
+def ask_streaks(folder: Path) -> None:
+    """Ask how long streaks of falling prices are."""
+    texts = [STREAK.replace("falls_5", f"falls_{n}").replace("{6}", f"{{{n + 1}}}") for n in FALLS]
+    asked = pose(2, "How often do prices fall, fall and fall again?", STOCK, folder, "streaks.q", *texts)
+    with timed("Counting"):
+        result = workload(asked).run(STOCK.path(folder))
+    counts = dict(zip(result.column("query").to_pylist(), result.column("count").to_pylist(), strict=True))
+    falls = {n: counts.get(f"falls_{n}", 0.0) for n in FALLS}
+    longest = max((n for n, count in falls.items() if count), default=0)
+    answer(
+        f"A price is lower than the one before {falls[1]:,.0f} times. Five falls in a row are found {falls[5]:,.0f} "
+        f"times, and {longest} still {falls.get(longest, 0.0):,.0f} times."
+    )
+    bars = {"falls in a row": list(falls), "times": list(falls.values())}
+    draw(chart(pa.table(bars), groups=["falls in a row"], most=len(FALLS)).text(width=74))
+    explain(
+        "contiguous: no other price of the company lies between two of a streak. A streak of six falls holds two "
+        "of five. All ten queries take one pass."
+    )
+
+
+def ask_jams(folder: Path) -> None:
+    """Ask where cars slow down more and more."""
+    question = "Where do cars get slower and slower, though there was no accident?"
+    asked = pose(3, question, TRAFFIC, folder, "slower.q", JAMS)
+    with timed("Counting"):
+        result = query(asked.read_text()).run(TRAFFIC.path(folder))
+    top = result.sort_by([("count", "descending")]).slice(0, ROWS)
+    for row in top.slice(0, 1).to_pylist():
+        answer(
+            f"Most of all in segment {row['segment']}, in the five minutes from {row['window_start']:%H:%M}: "
+            f"{row['count']:,.0f} times, down to {row['min_P_speed']:g} miles an hour."
+        )
+    draw(show.align(top.column_names, show.cells(top), show.are_numeric(top)))
+    explain("count is the number of chains: three reports of a car or more, each slower than the one before.")
+
+
+def ask_falls(folder: Path) -> Any:
+    """Ask how many ways down there are, which nobody could list, and return the answer."""
+    question = "In how many ways do prices fall, if any price may be skipped?"
+    asked = query(pose(4, question, STOCK, folder, "falling.q", FALLING).read_text())
+    with timed("Counting"):
+        result = sort_rows(asked.run(STOCK.path(folder)), asked)
+    most = max(result.column("count").to_pylist(), default=0.0)
+    answer(
+        f"Up to {most:.1e} ways in ten minutes of one sector. To list them, a million a second, would take "
+        f"{most / 1e6 / 3.15e7:.0e} years."
+    )
+    made = asked.plot(result, most=4)
+    draw(made.text(width=74))
+    if find_spec("matplotlib") is not None:
+        made.save(folder / "falling_prices.svg")
+        say(f"\n  As a picture: {folder / 'falling_prices.svg'}")
+    explain("Each choice of prices that fall from one to the next is a way. None was built in order to count them.")
+    return result
+
+
+def ask_spark(folder: Path, here: Any, master: str | None, conf: Sequence[str] | None) -> None:
+    """Ask the last question on Spark, as a batch and live, and compare the answers with the one found here."""
+    heading("5  The same on Spark, over the file and live")
+    path, asked = STOCK.path(folder), query(FALLING)
+    say("  Starting Spark ... ", end="")
     begin = time.perf_counter()
     with start_spark(master, conf, few_partitions(master)) as spark:
-        clock.add("starting Spark", time.perf_counter() - begin)
-        results = [run_scene(clock, number, scene, folder) for number, scene in enumerate(SCENES, 1)]
-        draw_chart(results[2], folder)
-        replay_live(clock, spark, results[2], folder)
-    clock.show()
-    say(f"\nThe streams and the chart are in {folder}. Ask something of your own, for example:\n")
-    ask = "RETURN district, COUNT(*) PATTERN SEQ(Request, Pickup) WHERE [rider, district] GROUP-BY district"
-    say(f"  {command()} run '{ask}' {SCENES[1].path(folder)} --engine local")
+        say(f"{time.perf_counter() - begin:.1f} s")
+        with timed("The file, read by Spark's tasks"):
+            batch = sort_rows(asked.run(str(path), engine="spark").toArrow(), asked)
+        with timed("The file played as a stream, in four batches"):
+            live = run_live(spark, path, folder)
+    end = max(live.column("window_end").to_pylist())
+    closed = [row for row in here.to_pylist() if row["window_end"] <= end]
+    if not (are_same(here.to_pylist(), batch.to_pylist()) and are_same(closed, live.to_pylist())):
+        raise AssertionError("the answers of Spark are not those of this process")
+    answer(f"The same {batch.num_rows} rows as before, number by number.")
+    explain(
+        f"Live, {live.num_rows} of them: each comes once, when its window is over. The windows of the other "
+        f"{batch.num_rows - live.num_rows} are still open when the stream ends."
+    )
+
+
+def run_live(spark: SparkSession, path: Path, folder: Path) -> Any:
+    """Play a file as a stream and return the rows of the windows that close."""
+    from sparkleene.spark import register
+
+    register(spark)
+    rows = -(-int(open_files(path).rows or 4) // 4)
+    options = {"path": str(path.absolute()), "time": "time", "rowsPerBatch": str(rows)}
+    stream = spark.readStream.format("sparkleene.replay").options(**options).load()
+    windows = query(FALLING).run(stream.withWatermark("time", "10 seconds"))
+    checkpoint, found = str((folder / "checkpoint").absolute()), str((folder / "windows").absolute())
+    for old in (checkpoint, found):
+        shutil.rmtree(old, ignore_errors=True)
+    writer = windows.writeStream.format("parquet").option("checkpointLocation", checkpoint)
+    running = writer.trigger(availableNow=True).start(found)
+    while not running.awaitTermination(0.5):
+        pass
+    return sort_rows(spark.read.parquet(found).toArrow(), query(FALLING))
+
+
+def point_on(folder: Path, seconds: float) -> None:
+    """Say where to go from here."""
+    heading("Where to go next")
+    say(f"  It took {seconds:.0f} seconds. Streams and queries are in {folder}: change a query and ask again.\n")
+    for name, stream, more in (("searches.q", CLICKS, ""), ("falling.q", STOCK, " --plot")):
+        say(f"    {command()} run {folder / name} {stream.path(folder)} --engine local{more}")
+    say(f"    {command()} trends {folder / 'slower.q'} {TRAFFIC.path(folder)} --engine local --limit 3")
+    say("\n  docs/tutorial.md begins with a table of your own, docs/reference/language.md says what can be asked.")
 
 
 def command() -> str:
@@ -163,106 +242,45 @@ def command() -> str:
     return str(beside.relative_to(here) if beside.is_relative_to(here) else beside)
 
 
-# ---- scenes
-
-
-def run_scene(clock: Clock, number: int, scene: Scene, folder: Path) -> Any:
-    """Run a query on Spark and show the first rows of its result."""
-    heading(f"{number}  {scene.title}")
-    say(scene.text.strip("\n") + "\n")
-    run = scene.query.run
-    result = clock.step(
-        f"{number}  {scene.stream}",
-        "reading Parquet and counting on Spark",
-        lambda: sort_rows(run(str(scene.path(folder)), engine="spark").toArrow(), scene.query),
-    )
-    say(f"  {scene.says}\n")
-    middle = max(0, result.num_rows // 2 - ROWS // 2)
-    some = result.slice(middle, ROWS)
-    text = show.align(some.column_names, show.cells(some), show.are_numeric(some))
-    say("".join(f"  {line}\n" for line in text.splitlines()), end="")
-    say(f"  ... {some.num_rows} of {result.num_rows:,} rows")
-    return result
-
-
-def draw_chart(result: Any, folder: Path) -> None:
-    """Draw a result here, and to a file."""
-    say()
-    chart = LIVE.query.plot(result)
-    text = chart.text(width=78)
-    say("".join(f"  {line}\n" for line in text.splitlines()), end="")
-    path = folder / "falling_prices.svg"
-    chart.save(path)
-    say(f"\n  The same as a picture: {path}")
-
-
-def replay_live(clock: Clock, spark: SparkSession, batch: Any, folder: Path) -> None:
-    """Play a stream from its file, and compare the windows that close with those of the batch."""
-    heading("5  the same live: prices replayed as a stream, windows as they close")
-    from sparkleene.spark import register
-
-    register(spark)
-    path = LIVE.path(folder)
-    rows = -(-int(open_files(path).rows or 4) // 4)
-    options = {"path": str(path.absolute()), "time": "time", "rowsPerBatch": str(rows)}
-    stream = spark.readStream.format("sparkleene.replay").options(**options).load()
-    windows = LIVE.query.run(stream.withWatermark("time", "10 seconds"))
-    checkpoint, found = str((folder / "checkpoint").absolute()), str((folder / "windows").absolute())
-    for old in (checkpoint, found):
-        shutil.rmtree(old, ignore_errors=True)
-    writer = windows.writeStream.format("parquet").option("checkpointLocation", checkpoint)
-
-    def live() -> Any:
-        running = writer.trigger(availableNow=True).start(found)
-        while not running.awaitTermination(0.5):
-            pass
-        return sort_rows(spark.read.parquet(found).toArrow(), LIVE.query)
-
-    result = clock.step("5  stream", "four batches, in a stateful streaming query", live)
-    ends = result.column("window_end").to_pylist()
-    closed = [row for row in batch.to_pylist() if row["window_end"] <= max(ends)]
-    rows_live = result.to_pylist()
-    if not are_same(closed, rows_live):
-        raise AssertionError("the windows of the stream are not those of the batch")
-    say(f"  {len(rows_live)} rows of windows that closed: each equals that of the batch, number by number.")
-    say(f"  The last {batch.num_rows - len(closed)} rows of the batch are of windows that are still open.")
-
-
 # ---- printing
 
 
-class Clock:
-    """Runs steps, says what is going on, and keeps how long each took."""
+def pose(number: int, question: str, stream: Stream, folder: Path, name: str, *texts: str) -> Path:
+    """Print a question, what it is asked of, and how it is written; return the file that it is written to."""
+    heading(f"{number}  {question}")
+    say(f"  Asked of {open_files(stream.path(folder)).rows:,} {stream.about}:\n")
+    shown = texts[(len(texts) - 1) // 2]
+    say(indent(dedent(shown).strip("\n"), "    "))
+    if len(texts) > 1:
+        say(f"    ... and {len(texts) - 1} queries like it")
+    say()
+    path = folder / name
+    path.write_text("\n".join(dedent(text).strip("\n") + "\n" for text in texts))
+    return path
 
-    def __init__(self) -> None:
-        """Start the clock."""
-        self.begin = time.perf_counter()
-        self.seconds: dict[str, float] = {}
 
-    def add(self, name: str, seconds: float) -> None:
-        """Add time to a step."""
-        self.seconds[name] = self.seconds.get(name, 0.0) + seconds
+def answer(text: str) -> None:
+    """Print an answer."""
+    say("\n" + "\n".join(wrap(text, 76, initial_indent="  => ", subsequent_indent="     ")) + "\n")
 
-    def step(self, name: str, doing: str, task: Callable[[], T]) -> T:
-        """Run a task."""
-        say(f"  {doing} ... ", end="")
-        begin = time.perf_counter()
-        result = task()
-        seconds = time.perf_counter() - begin
-        say(f"{seconds:.1f} s")
-        self.add(name, seconds)
-        return result
 
-    def show(self) -> None:
-        """Print where the time went."""
-        heading("where the time went")
-        whole = time.perf_counter() - self.begin
-        self.add("the rest", whole - sum(self.seconds.values()))
-        longest = max(self.seconds.values())
-        for name, seconds in self.seconds.items():
-            bar = "#" * round(seconds / longest * 40)
-            say(f"  {name:<18} {seconds:6.1f} s  {bar}".rstrip())
-        say(f"  {'in all':<18} {whole:6.1f} s")
+def draw(text: str) -> None:
+    """Print a table or a chart."""
+    say(indent(text.rstrip("\n"), "    "))
+
+
+def explain(text: str) -> None:
+    """Print what a number means."""
+    say("\n" + "\n".join(wrap(text, 76, initial_indent="  ", subsequent_indent="  ")))
+
+
+@contextmanager
+def timed(doing: str) -> Iterator[None]:
+    """Say what is going on, and how long it took."""
+    say(f"  {doing} ... ", end="")
+    begin = time.perf_counter()
+    yield
+    say(f"{time.perf_counter() - begin:.1f} s")
 
 
 def say(text: str = "", end: str = "\n") -> None:
@@ -272,4 +290,4 @@ def say(text: str = "", end: str = "\n") -> None:
 
 def heading(text: str) -> None:
     """Print a heading."""
-    say(f"\n{text}\n{'-' * len(text)}")
+    say(f"\n\n{text}\n{'-' * len(text)}")
