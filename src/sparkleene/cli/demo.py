@@ -229,7 +229,7 @@ def point_on(folder: Path, seconds: float) -> None:
     say(f"  It took {seconds:.0f} seconds. Streams and queries are in {folder}: change a query and ask again.\n")
     for name, stream, more in (("searches.q", CLICKS, ""), ("falling.q", STOCK, " --plot")):
         say(f"    {command()} run {folder / name} {stream.path(folder)} --engine local{more}")
-    say(f"    {command()} trends {folder / 'slower.q'} {TRAFFIC.path(folder)} --engine local --limit 3")
+    say(f"    {command()} trends {folder / 'falling.q'} {STOCK.path(folder)} --engine local --limit 3")
     say("\n  docs/tutorial.md begins with a table of your own, docs/reference/language.md says what can be asked.")
 
 
