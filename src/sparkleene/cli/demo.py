@@ -134,8 +134,8 @@ def ask_streaks(folder: Path) -> None:
     falls = {n: counts.get(f"falls_{n}", 0.0) for n in FALLS}
     longest = max((n for n, count in falls.items() if count), default=0)
     answer(
-        f"A price is lower than the one before {falls[1]:,.0f} times. Five falls in a row are found {falls[5]:,.0f} "
-        f"times, and {longest} still {falls.get(longest, 0.0):,.0f} times."
+        f"A price is lower than the one before {falls[1]:,.0f} times. Five falls in a row are found "
+        f"{falls[5]:,.0f} times, and {longest} still {falls.get(longest, 0.0):,.0f} times."
     )
     bars = {"falls in a row": list(falls), "times": list(falls.values())}
     draw(chart(pa.table(bars), groups=["falls in a row"], most=len(FALLS)).text(width=74))
