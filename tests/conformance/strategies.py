@@ -262,13 +262,23 @@ def adjacent_predicates(draw: st.DrawFn, pairs: tuple[tuple[str, str], ...]) -> 
         f"{one}.x != NEXT({two}).x AND {one}.y = NEXT({two}).y",
         f"{one}.x + NEXT({two}).x > {value}",
         f"{one}.x - NEXT({two}).x {op} 0",
+        f"NEXT({two}).x - {one}.x {op} {value}",
+        f"NEXT({two}).f - {one}.f {op} 0.4",
+        f"({one}.f - NEXT({two}).x) / 3 {op} {one}.y",
+        f"{value} - 2 * NEXT({two}).y {op} -({one}.x + NEXT({two}).f)",
+        f"NEXT({two}).x - {one}.x {op} {one}.y AND {one}.k = NEXT({two}).k",
         f"{one}.x * NEXT({two}).y {op} {value}",
         f"({one}.x {op} NEXT({two}).x OR {one}.y {other} NEXT({two}).y)",
         f"NOT {one}.x {op} NEXT({two}).x",
         f"({one}.x {op} NEXT({two}).x OR {one}.y IS NULL)",
     ]
     if one != two:
-        forms += [f"{one}.x {op} {two}.x", f"{one}.x - {two}.x > 0", f"{one}.x = {two}.x AND {one}.y {op} {two}.y"]
+        forms += [
+            f"{one}.x {op} {two}.x",
+            f"{one}.x - {two}.x > 0",
+            f"{one}.f - {two}.x {op} 1",
+            f"{one}.x = {two}.x AND {one}.y {op} {two}.y",
+        ]
     return draw(st.sampled_from(forms))
 
 

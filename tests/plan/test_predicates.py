@@ -11,8 +11,8 @@ from sparkleene.language.bound import Bound, Call, Field, Literal_
 from sparkleene.language.parser import parse
 from sparkleene.plan.physical import COMPLEXITY, Search, search
 from sparkleene.plan.plan import plan
-from sparkleene.plan.predicates import Pair, pairs, separate, sides
-from sparkleene.plan.text import term_to_text
+from sparkleene.plan.predicates import Pair, Threshold, pairs, separate, sides
+from sparkleene.plan.text import comparison_to_text, term_to_text
 
 ANY, NEXT, CONTIGUOUS = SEMANTICS = ("skip-till-any-match", "skip-till-next-match", "contiguous")
 
@@ -29,7 +29,7 @@ def pair_of(where: str) -> Pair:
 
 def texts(pair: Pair) -> list[str]:
     """Return the separable conditions, earlier event first."""
-    return [f"{term_to_text(c.left, 'S', 'S')} {c.op} {term_to_text(c.right, 'S', 'S')}" for c in pair.comparisons]
+    return [comparison_to_text(c, "S", "S") for c in pair.comparisons]
 
 
 # ---- what separates
@@ -61,8 +61,14 @@ def test_separable(where: str, separated: str) -> None:
 @pytest.mark.parametrize(
     "where",
     [
-        "S.x + NEXT(S).x > 3",
-        "S.x - NEXT(S).x > S.y",
+        "S.x * NEXT(S).x > 3",
+        "S.x - NEXT(S).x > S.y - NEXT(S).y",
+        "NEXT(S).x / S.x > 2",
+        "(S.x - NEXT(S).x) % 2 > 0",
+        "S.x - NEXT(S).x != 0",
+        "(S.x - NEXT(S).x) * 0 >= 0",
+        "(S.x - NEXT(S).x) * NULL >= 0",
+        "S.x + NEXT(S).x > 3 OR S.y > 0",
         "S.x < NEXT(S).x OR S.y < NEXT(S).y",
         "S.x = NEXT(S).x OR S.y IS NULL",
         "NOT (S.x < NEXT(S).x AND S.y < NEXT(S).y)",
@@ -76,9 +82,45 @@ def test_general(where: str) -> None:
     assert [term_to_text(term, "S", "S") for term in pair.general] == [where]
 
 
+@pytest.mark.parametrize(
+    ("where", "op", "side"),
+    [
+        ("NEXT(S).x - S.x <= 300", ">=", 0),
+        ("S.x - NEXT(S).x >= -300", ">=", 0),
+        ("300 >= NEXT(S).x - S.x", ">=", 0),
+        ("NOT NEXT(S).x - S.x > 300", ">=", 0),
+        ("NOT NOT NEXT(S).x - S.x <= 300", ">=", 0),
+        ("S.x + NEXT(S).x > 3", ">", 0),
+        ("-S.x * 2 + NEXT(S).x > 3", ">", 0),
+        ("(S.x - NEXT(S).x) / -2 < 3 * NEXT(S).y", ">", 0),
+        ("-2 * (S.x - NEXT(S).x) < 3 * NEXT(S).y", ">", 0),
+        ("S.x - NEXT(S).x > S.y", ">", 1),
+        ("NEXT(S).x - S.x > S.y", "<", 1),
+        ("S.y < NEXT(S).x - S.x", "<", 1),
+    ],
+)
+def test_arithmetic_over_both_events_separates(where: str, op: str, side: int) -> None:
+    """Where one of them stands in one place, below sums and multiples."""
+    (found,) = pair_of(where).comparisons
+    assert isinstance(found, Threshold)
+    assert (found.op, found.side) == (op, side)
+
+
+def test_equal_sums_are_two_borders() -> None:
+    assert texts(pair_of("NEXT(S).x - S.x = 1")) == ["NEXT(S).x - S.x >= 1", "NEXT(S).x - S.x <= 1"]
+
+
+def test_borders_of_events_in_the_opposite_order() -> None:
+    pair = pair_of("NEXT(S).x - S.x <= S.y AND S.z < NEXT(S).z")
+    assert pair.reverse().reverse() == pair
+    (border, _) = pair.reverse().comparisons
+    assert isinstance(border, Threshold)
+    assert (border.op, border.side) == ("<=", 0)
+
+
 def test_conditions_on_the_same_neighbours_are_one_pair() -> None:
     """Conjunctions come apart, and repetitions are dropped."""
-    pair = pair_of("S.x < NEXT(S).x AND S.y + NEXT(S).y > 0 AND S.z = NEXT(S).z AND S.x < NEXT(S).x")
+    pair = pair_of("S.x < NEXT(S).x AND S.y * NEXT(S).y > 0 AND S.z = NEXT(S).z AND S.x < NEXT(S).x")
     assert texts(pair) == ["S.x < NEXT(S).x", "S.z = NEXT(S).z"]
     assert len(pair.general) == 1
 
@@ -125,8 +167,12 @@ TABLE = [
     ([X.format("<"), Y.format("!=")], "divide and conquer", "scan", "label"),
     ([X.format("!="), Y.format("!=")], "divide and conquer", "scan", "label"),
     ([X.format("!="), Y.format("!="), Z.format(">")], "scan", "scan", "label"),
-    (["S.x + NEXT(S).x > 0"], "scan", "scan", "label"),
-    ([X.format("="), "S.x + NEXT(S).x > 0"], "scan", "scan", "label"),
+    (["S.x * NEXT(S).x > 0"], "scan", "scan", "label"),
+    ([X.format("="), "S.x * NEXT(S).x > 0"], "scan", "scan", "label"),
+    (["S.x + NEXT(S).x > 0"], "tree", "heap", "label"),
+    (["NEXT(S).x - S.x BETWEEN 0 AND 300"], "divide and conquer", "scan", "label"),
+    (["NEXT(S).x - S.x = 1"], "divide and conquer", "scan", "label"),
+    ([X.format("="), "S.y + NEXT(S).y > 0"], "hash of trees", "scan", "label"),
 ]
 
 

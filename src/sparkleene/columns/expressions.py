@@ -68,18 +68,23 @@ def evaluate_number(term: Term, table: pa.Table, place: Place = Place(), *, bool
     >>> evaluate_number(Field(("x",)), pa.table({"x": [1, None]}))
     array([ 1., nan])
     """
-    evaluator = _Evaluator(table, place)
-    value = evaluator.value(term)
-    if not (boolean and kind(value.type) == "boolean"):
-        evaluator.check(term, value, "number", "here a number is needed")
+    value = evaluate_arithmetic(term, table, place, boolean=boolean)
     if value.type == pa.int64() and not compare.is_exact(value):
-        raise evaluator.place.error(
-            "not-exact", f"{evaluator.name(term)} has integers beyond 2^53", term.span, "cast it to double"
-        )
+        name = _Evaluator(table, place).name(term)
+        raise place.error("not-exact", f"{name} has integers beyond 2^53", term.span, "cast it to double")
     if isinstance(value, pa.Scalar):
         item = value.as_py()
         return np.full(table.num_rows, math.nan if item is None else float(item))
     return doubles(value)
+
+
+def evaluate_arithmetic(term: Term, table: pa.Table, place: Place = Place(), *, boolean: bool = False) -> Value:
+    """Return a number for each row in a type that holds it; with `boolean` also truth values as they are."""
+    evaluator = _Evaluator(table, place)
+    value = evaluator.value(term)
+    if not (boolean and kind(value.type) == "boolean"):
+        evaluator.check(term, value, "number", "here a number is needed")
+    return value
 
 
 def rank_sides(left: Term, right: Term, op: str, table: pa.Table, place: Place = Place()) -> tuple[Floats, Floats]:

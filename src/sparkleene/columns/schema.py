@@ -7,7 +7,8 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from sparkleene.columns.expressions import evaluate, evaluate_number, rank_sides
+from sparkleene.columns.borders import rank_comparison
+from sparkleene.columns.expressions import evaluate, evaluate_number
 from sparkleene.columns.keys import codes
 from sparkleene.columns.labels import label_masks
 from sparkleene.columns.reading import Options
@@ -42,7 +43,7 @@ def result_schema(plan: Plan, table: pa.Table, options: Options, place: Place) -
     fields += [(name, keys[k]) for name, k in zip(bound.group_names, bound.group, strict=True)]
     for pair in plan.pairs:
         for comparison in pair.comparisons:
-            rank_sides(comparison.left, comparison.right, comparison.op, table, place)
+            rank_comparison(comparison, table, place)
         for term in pair.general:
             _check_general(term, table, place)
     exact = options.numbers == "exact"
@@ -65,7 +66,7 @@ def _check_general(term: Term, table: pa.Table, place: Place) -> None:
     if len(sides(term)) < 2:
         evaluate_number(term, table, place, boolean=True)
     elif (comparison := separate(term)) is not None:
-        rank_sides(comparison.left, comparison.right, comparison.op, table, place)
+        rank_comparison(comparison, table, place)
     else:
         parts: Any = getattr(term, "args", ())
         for part in parts:

@@ -10,6 +10,7 @@ import numpy as np
 import pyarrow as pa
 
 from sparkleene.columns import expressions
+from sparkleene.columns.borders import rank_comparison
 from sparkleene.engine.substreams import SubStreams, read_only
 from sparkleene.errors import Place
 from sparkleene.kernels import conditions
@@ -17,7 +18,7 @@ from sparkleene.kernels.contiguous_labels import observe
 from sparkleene.kernels.program import Predicates
 from sparkleene.language.bound import Call, Literal_, Term
 from sparkleene.plan.plan import Plan
-from sparkleene.plan.predicates import separate, sides
+from sparkleene.plan.predicates import Comparison, Threshold, separate, sides
 from sparkleene.threads import Pool
 
 Array = np.ndarray[Any, Any]
@@ -46,7 +47,7 @@ class Comparisons:
         code: list[tuple[int, int]] = []
         for pair in self.plan.pairs:
             for c in pair.comparisons:
-                self._add_sides(c.op, c.left, c.right)
+                self._add_sides(c)
                 op.append(OPERATORS[c.op])
             off.append(len(op))
         for pair in self.plan.pairs:
@@ -67,9 +68,9 @@ class Comparisons:
         same = all(one is other for one, other in zip(self.f, self.g, strict=True))
         return predicates, f, f if same else _stack(self.g, shape)
 
-    def _add_sides(self, op: str, left: Term, right: Term) -> int:
+    def _add_sides(self, comparison: Comparison | Threshold) -> int:
         """Add the two sides of a comparison as columns and return their number."""
-        f, g = expressions.rank_sides(left, right, op, self.table, self.place)
+        f, g = rank_comparison(comparison, self.table, self.place)
         ordered = self.rows.take(f)
         self.f.append(ordered)
         self.g.append(ordered if f is g else self.rows.take(g))
@@ -91,7 +92,7 @@ class Comparisons:
             return [(conditions.PUSH_G if 1 in of else conditions.PUSH_F, len(self.f) - 1)]
         assert isinstance(term, Call)
         if (comparison := separate(term)) is not None:
-            both = self._add_sides(comparison.op, comparison.left, comparison.right)
+            both = self._add_sides(comparison)
             return [(conditions.PUSH_F, both), (conditions.PUSH_G, both), (CODE[comparison.op], 0)]
         out = self._translate(term.args[0])
         for arg in term.args[1:]:

@@ -19,7 +19,7 @@ from sparkleene.plan.needed_columns import needed_columns
 from sparkleene.plan.physical import COMPLEXITY, Search
 from sparkleene.plan.plan import Plan
 from sparkleene.plan.positions import Guards, Positions
-from sparkleene.plan.text import attribute, count, length, names, number, table, term_to_text
+from sparkleene.plan.text import attribute, comparison_to_text, count, length, names, number, table, term_to_text
 
 MOST_STATES = 16  # that are listed
 
@@ -237,11 +237,7 @@ class _Explainer:
             yield "adjacent", "", "none"
         for i, pair in enumerate(self.plan.pairs, 1):
             before, after = bound.labels[pair.before].name, bound.labels[pair.after].name
-            conditions = [
-                (term_to_text(c.left, before, after), c.op, term_to_text(c.right, before, after))
-                for c in pair.comparisons
-            ]
-            texts = [(" ".join(c), "separable") for c in conditions]
+            texts = [(comparison_to_text(c, before, after), "separable") for c in pair.comparisons]
             texts += [(term_to_text(term, before, after), "general") for term in pair.general]
             for j, (text, kind) in enumerate(texts):
                 yield "" if j else "adjacent", "" if j else f"P{i}", text, kind

@@ -1,12 +1,20 @@
-"""Adjacent predicates: what separates into f(previous) op g(new), and what does not."""
+"""Adjacent predicates: what separates into f(previous) op g(new), and what does not.
+
+Arithmetic over both events separates where the attributes of one event stand together in one place, below nothing
+but sums, differences and multiples by constants: `NEXT(S).t - S.t <= 300`. Seen from the other event the condition
+then holds for all values of that place up to a border, or from one on, for rounding never changes the order of two
+numbers. The engine finds the border by the condition as it is written (`columns/borders.py`).
+"""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import Literal
 
 from sparkleene.language.ast import Comparison as Operator
-from sparkleene.language.bound import Adjacent, Call, Term
+from sparkleene.language.bound import Adjacent, Call, Literal_, Term
 from sparkleene.language.operators import FLIPPED, NEGATED
 from sparkleene.language.trees import conjuncts, fields, map_fields
 
@@ -21,20 +29,38 @@ class Comparison:
 
 
 @dataclass(frozen=True)
+class Threshold:
+    """A separable condition with arithmetic over both events: a value of one event is beside a border of the other.
+
+    What stands on the left of `op` is of the earlier event: the value for side 0, the border for side 1.
+    """
+
+    op: Operator
+    condition: Call  # <, <=, > or >=, as it is written
+    side: Literal[0, 1]  # the event whose attributes stand in one place
+
+
+@dataclass(frozen=True)
 class Pair:
     """All that must hold where an event labelled `before` is directly followed by one labelled `after`."""
 
     before: int
     after: int
-    comparisons: tuple[Comparison, ...]
+    comparisons: tuple[Comparison | Threshold, ...]
     general: tuple[Term, ...]  # conditions that do not separate
 
     def reverse(self) -> Pair:
         """Return the same for events that come in the opposite order."""
-        comparisons = tuple(
-            Comparison(FLIPPED[c.op], swap_events(c.right), swap_events(c.left)) for c in self.comparisons
-        )
+        comparisons = tuple(map(_reverse, self.comparisons))
         return Pair(self.after, self.before, comparisons, tuple(map(swap_events, self.general)))
+
+
+def _reverse(c: Comparison | Threshold) -> Comparison | Threshold:
+    if isinstance(c, Comparison):
+        return Comparison(FLIPPED[c.op], swap_events(c.right), swap_events(c.left))
+    condition = swap_events(c.condition)
+    assert isinstance(condition, Call)
+    return Threshold(FLIPPED[c.op], condition, 0 if c.side else 1)
 
 
 def swap_events(term: Term) -> Term:
@@ -63,6 +89,72 @@ def separate(term: Term) -> Comparison | None:
     return None
 
 
+def find_thresholds(term: Term) -> tuple[Threshold, ...]:
+    """Return a condition with arithmetic over both events as borders, two for `=`; none if it has no borders.
+
+    >>> from sparkleene.language.bound import Field
+    >>> gap = Call("-", (Field(("t",), 1), Field(("t",), 0)))
+    >>> [(found.op, found.side) for found in find_thresholds(Call("<=", (gap, Literal_(300))))]
+    [('>=', 0)]
+    """
+    if not isinstance(term, Call) or len(sides(term)) < 2:
+        return ()
+    if term.op == "not":
+        inner = term.args[0]
+        if not isinstance(inner, Call):
+            return ()
+        if inner.op == "not":
+            return find_thresholds(inner.args[0])
+        return find_thresholds(replace(inner, op=NEGATED[inner.op])) if inner.op in NEGATED else ()
+    if term.op == "=":
+        return find_thresholds(replace(term, op=">=")) + find_thresholds(replace(term, op="<="))
+    if term.op not in FLIPPED or term.op == "!=":
+        return ()
+    for side in (0, 1):
+        slope = _slope(Call("-", term.args), side)
+        if slope is not None:
+            turned = (slope < 0) != (side == 1)
+            return (Threshold(FLIPPED[term.op] if turned else term.op, term, side),)  # type: ignore[arg-type]
+    return ()
+
+
+def _slope(term: Term, side: int) -> int | None:
+    """Return 1 or -1 if a term rises or falls with the only place in it of one event, 0 without any, else None."""
+    if side not in sides(term):
+        return 0
+    if len(sides(term)) == 1:
+        return 1
+    assert isinstance(term, Call)
+    if term.op == "neg":
+        inner = _slope(term.args[0], side)
+        return None if inner is None else -inner
+    if term.op not in ("+", "-", "*", "/"):
+        return None
+    left, right = term.args
+    if term.op in ("+", "-"):
+        slopes = (_slope(left, side), _slope(right, side))
+        if None in slopes or 0 not in slopes:
+            return None
+        return slopes[0] or (slopes[1] or 0) * (-1 if term.op == "-" else 1)
+    inner, factor = _slope(left, side), _factor(right)
+    if term.op == "*" and not factor:
+        inner, factor = _slope(right, side), _factor(left)
+    return None if not factor or inner is None else inner * (1 if factor > 0 else -1)
+
+
+def _factor(term: Term) -> float:
+    """Return a number that is written as a factor, 0 for all else."""
+    if isinstance(term, Call):
+        return -_factor(term.args[0]) if term.op == "neg" else 0.0
+    if not isinstance(term, Literal_) or not isinstance(term.value, int | float) or isinstance(term.value, bool):
+        return 0.0
+    try:
+        value = float(term.value)
+    except OverflowError:
+        return 0.0
+    return value if math.isfinite(value) else 0.0
+
+
 def pairs(adjacent: Sequence[Adjacent]) -> tuple[Pair, ...]:
     """Gather the adjacent predicates by the two labels that they join."""
     found: dict[tuple[int, int], list[Term]] = {}
@@ -70,8 +162,12 @@ def pairs(adjacent: Sequence[Adjacent]) -> tuple[Pair, ...]:
         found.setdefault((item.before, item.after), []).extend(conjuncts(item.condition))
     out = []
     for (before, after), conditions in found.items():
-        separated = [(term, separate(term)) for term in dict.fromkeys(conditions)]
-        comparisons = tuple(c for _, c in separated if c is not None)
-        general = tuple(term for term, c in separated if c is None)
-        out.append(Pair(before, after, comparisons, general))
+        comparisons: list[Comparison | Threshold] = []
+        general = []
+        for term in dict.fromkeys(conditions):
+            comparison = separate(term)
+            parts = find_thresholds(term) if comparison is None else (comparison,)
+            comparisons += parts
+            general += [] if parts else [term]
+        out.append(Pair(before, after, tuple(comparisons), tuple(general)))
     return tuple(out)

@@ -10,6 +10,7 @@ from typing import Literal
 from sparkleene.language import ast
 from sparkleene.language.bound import Bound, Call, Field, Literal_, Path, Term
 from sparkleene.language.printer import expr_to_text
+from sparkleene.plan.predicates import Comparison, Threshold
 
 Unit = Literal["time", "milliseconds", "events"]
 
@@ -22,6 +23,14 @@ def term_to_text(term: Term, before: str | None = None, after: str | None = None
     'S.price > 2 * NEXT(S).price'
     """
     return expr_to_text(_expr(term, (before, after)))
+
+
+def comparison_to_text(comparison: Comparison | Threshold, before: str, after: str) -> str:
+    """Print a separable condition: the earlier event on the left, or with arithmetic over both as it is written."""
+    if isinstance(comparison, Threshold):
+        return term_to_text(comparison.condition, before, after)
+    left, right = (term_to_text(term, before, after) for term in (comparison.left, comparison.right))
+    return f"{left} {comparison.op} {right}"
 
 
 def _expr(term: Term, labels: tuple[str | None, str | None]) -> ast.Expr:

@@ -21,7 +21,7 @@ from sparkleene.language.bound import Call, Field, Literal_, Path, Term
 from sparkleene.language.trees import map_fields
 from sparkleene.plan.part import Part
 from sparkleene.plan.plan import Plan
-from sparkleene.plan.predicates import Comparison, Pair, sides
+from sparkleene.plan.predicates import Comparison, Pair, Threshold, sides
 from sparkleene.plan.text import term_to_text
 
 MASK, TYPES = "sparkleene labels", "sparkleene types"
@@ -92,7 +92,7 @@ def _lower_plan(plan: Plan, type: str | None, flat: _Columns, masks: bool) -> Pl
         Pair(
             pair.before,
             pair.after,
-            tuple(Comparison(c.op, flat.side(c.left), flat.side(c.right)) for c in pair.comparisons),
+            tuple(map(flat.comparison, pair.comparisons)),
             tuple(flat.general(term) for term in pair.general),
         )
         for pair in plan.pairs
@@ -152,6 +152,14 @@ class _Columns:
     def attributes(self, term: Term) -> Term:
         """Return a term over columns of its attributes."""
         return map_fields(term, lambda field: replace(field, path=self.path(field.path)))
+
+    def comparison(self, c: Comparison | Threshold) -> Comparison | Threshold:
+        """Return a separable condition over columns."""
+        if isinstance(c, Comparison):
+            return Comparison(c.op, self.side(c.left), self.side(c.right))
+        condition = self.general(c.condition)
+        assert isinstance(condition, Call)
+        return replace(c, condition=condition)
 
     def general(self, term: Term) -> Term:
         """Return a condition on two events over columns of the parts that speak of one."""
