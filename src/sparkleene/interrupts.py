@@ -1,16 +1,38 @@
-"""Ctrl-C while compiled code runs: held back until it has handed over its results.
+"""Ctrl-C while compiled code runs: held back until that has handed over its results, and told to stop.
 
 Numba builds the results of a kernel out of Python objects and does not look whether that went wrong. If Ctrl-C
-arrives just then, its exception makes a result that is not there, and the process ends with a fault of memory.
+arrives just then, its exception makes a result that is not there, and the process ends with a fault of memory. So
+the exception is held back until a kernel has returned.
+
+Python runs handlers of signals in the main thread alone, and not while that is in compiled code. But the handler
+below it writes a byte to a file at once (`signal.set_wakeup_fd`). A thread waits for that and sets a flag, which
+kernels look at: they return within a moment, whatever is left to do, and `check` raises what Ctrl-C means. What
+they have written is lost. So the flag is only for programs in which Ctrl-C raises KeyboardInterrupt, as it does by
+default; another answer may let the program go on, and then kernels run to their end.
 """
 
 from __future__ import annotations
 
 import signal
+import socket
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from types import FrameType
+from typing import Any
+
+import numpy as np
+
+Array = np.ndarray[Any, Any]
+
+
+def _read_only(flag: Array) -> Array:
+    view = flag.view()
+    view.flags.writeable = False
+    return view
+
+
+NEVER = _read_only(np.zeros(1, np.uint8))
 
 
 class _Held:
@@ -18,10 +40,16 @@ class _Held:
 
     pressed = False
     answer: Callable[[int, FrameType | None], object] | None = None
+    stop = NEVER
 
 
 def _press(number: int, frame: FrameType | None) -> None:
     _Held.pressed = True
+
+
+def stop_flag() -> Array:
+    """Return the flag for kernels that this thread starts: set once Ctrl-C is pressed, or never."""
+    return _Held.stop if threading.current_thread() is threading.main_thread() else NEVER
 
 
 @contextmanager
@@ -38,11 +66,44 @@ def held() -> Iterator[None]:
     _Held.pressed, _Held.answer = False, before
     signal.signal(signal.SIGINT, _press)
     try:
-        yield
+        with _stopping(before is signal.default_int_handler):
+            yield
         check()
     finally:
         _Held.answer = None
         signal.signal(signal.SIGINT, before)
+
+
+@contextmanager
+def _stopping(possible: bool) -> Iterator[None]:
+    """Let Ctrl-C set the flag of kernels, unless the program listens to signals in the same way."""
+    other = signal.set_wakeup_fd(-1)
+    if not possible or other >= 0:
+        signal.set_wakeup_fd(other)
+        yield
+        return
+    flag = np.zeros(1, np.uint8)
+    heard, told = socket.socketpair()
+    told.setblocking(False)
+
+    def listen() -> None:
+        while numbers := heard.recv(64):
+            if signal.SIGINT in numbers:
+                _Held.pressed = True
+                flag[0] = 1
+
+    listener = threading.Thread(target=listen, name="sparkleene Ctrl-C", daemon=True)
+    with heard, told:
+        signal.set_wakeup_fd(told.fileno(), warn_on_full_buffer=False)
+        listener.start()
+        _Held.stop = _read_only(flag)
+        try:
+            yield
+        finally:
+            _Held.stop = NEVER
+            signal.set_wakeup_fd(-1)
+            told.close()
+            listener.join()
 
 
 def check() -> None:

@@ -61,6 +61,7 @@ class Pool:
             thread.join()
         if failed:
             raise failed[0]
+        interrupts.check()  # which other threads do not see: what they were doing may not be done
         return results
 
 

@@ -2,8 +2,12 @@
 
 import os
 import signal
+import subprocess
+import sys
 import threading
+import time
 
+import numpy as np
 import pyarrow as pa
 import pytest
 
@@ -81,3 +85,84 @@ def test_an_answer_of_the_program_is_kept() -> None:
         assert asked == [signal.SIGINT]
     finally:
         signal.signal(signal.SIGINT, before)
+
+
+# ---- kernels that are told to stop
+
+SCAN = "S.x * NEXT(S).x > 0"
+WHERE = {
+    "scan": SCAN,
+    "trees": "S.x < NEXT(S).x",
+    "divide": "S.x < NEXT(S).x AND S.y < NEXT(S).y",
+    "linear": "S.x > 0",
+}
+
+
+@pytest.mark.parametrize("kernel", WHERE)
+def test_kernels_return_when_the_flag_is_set(kernel: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    query = sk.query(f"RETURN COUNT(*) PATTERN S+ WHERE {WHERE[kernel]}", type=None)
+    rows = pa.table({"time": range(1, 40), "x": [1.0] * 39, "y": range(39)})
+    whole = query.run(rows)
+    flag = np.ones(1, np.uint8)
+    flag.flags.writeable = False
+    monkeypatch.setattr(interrupts, "stop_flag", lambda: flag)
+    assert query.run(rows) != whole
+
+
+def test_only_the_default_answer_stops_kernels() -> None:
+    """Another one may let the program go on, and then it needs the results."""
+    with pytest.raises(KeyboardInterrupt), interrupts.held():
+        flag = interrupts.stop_flag()
+        press()
+        for _ in range(1000):
+            if flag[0]:
+                break
+            time.sleep(0.01)
+        assert flag[0]
+    assert not interrupts.stop_flag()[0]
+    before = signal.signal(signal.SIGINT, lambda number, frame: None)
+    try:
+        with interrupts.held():
+            flag = interrupts.stop_flag()
+            press()
+        assert not flag[0]
+    finally:
+        signal.signal(signal.SIGINT, before)
+
+
+def test_other_threads_are_not_stopped() -> None:
+    found = []
+    with interrupts.held():
+        other = threading.Thread(target=lambda: found.append(interrupts.stop_flag()))
+        other.start()
+        other.join()
+        assert found[0] is not interrupts.stop_flag()
+
+
+SCRIPT = f"""
+import warnings
+import pyarrow as pa, sparkleene as sk
+
+def rows(n):
+    return pa.table({{"time": range(n), "x": [float(i % 7 - 3) for i in range(n)]}})
+
+warnings.simplefilter("ignore")
+query = sk.query("RETURN COUNT(*) PATTERN S+ WHERE {SCAN}", type=None)
+query.run(rows(2000))
+large = rows(400_000)
+print("ready", flush=True)
+query.run(large)
+"""
+
+
+def test_ctrl_c_ends_a_scan_that_would_take_minutes() -> None:
+    with subprocess.Popen(
+        [sys.executable, "-c", SCRIPT], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    ) as process:
+        assert process.stdout is not None and process.stdout.readline() == "ready\n"
+        time.sleep(2)
+        assert process.poll() is None
+        process.send_signal(signal.SIGINT)
+        _, said = process.communicate(timeout=60)
+    assert process.returncode in (1, -signal.SIGINT)
+    assert said.strip().endswith("KeyboardInterrupt")

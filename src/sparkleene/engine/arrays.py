@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import pyarrow as pa
 
+from sparkleene import interrupts
 from sparkleene.columns import values
 from sparkleene.columns.reading import Options
 from sparkleene.engine.automaton import Automaton, automaton, forks, momentary_automaton
@@ -99,7 +100,8 @@ def build_arrays(
     program = built.program(symbols, sum_labels, low_labels, tied)
     left = read_only(f)
     right = left if f is g else read_only(g)
-    events = Events(rows.tick, read_only(symbol), read_only(sums.columns), read_only(lows), left, right)
+    columns = (read_only(symbol), read_only(sums.columns), read_only(lows), left, right)
+    events = Events(rows.tick, *columns, interrupts.stop_flag())
     arrays = Arrays(
         Runnable(program, kernel, built.physical.side_by_side),
         _momentary(plan, symbols, tied),
@@ -129,7 +131,8 @@ def _momentary(plan: Plan, symbols: Array, tied: bool) -> Runnable | None:
 
 def _reverse(events: Events) -> Events:
     """Return the events from the last to the first; ticks ascend, for `~` turns the order of integers around."""
-    columns = {id(column): read_only(np.ascontiguousarray(column[..., ::-1])) for column in events[1:]}
+    columns = {id(column): read_only(np.ascontiguousarray(column[..., ::-1])) for column in events[1:-1]}
+    columns[id(events.stop)] = events.stop
     return Events(read_only(~events.tick[::-1]), *(columns[id(column)] for column in events[1:]))
 
 

@@ -23,6 +23,7 @@ from sparkleene.threads import Pool, shares
 Array = np.ndarray[Any, Any]
 
 BLOCK = 1 << 14  # units of sliding windows handled together
+PRODUCTS = 1 << 25  # of entries of matrices, in the units of a block: so that Ctrl-C need not wait for long
 MOST = 64  # windows side by side in one stretch
 STORES = {"trees": fenwick.run, "divide": divide.run, "heap": heap.run, "scan": scan.run}
 """The kernels that store events, by the names that the plan gives them."""
@@ -285,7 +286,7 @@ class _Execution:
         widest = max(int((last - first).max()) for first, last, _, _ in kinds)
         field = NumberSystem(np.ones(states, WIDE), np.zeros(states, np.uint64))
         sums, minima = program.sum_labels.size, program.low_labels.size
-        block = max(BLOCK, 8 * widest)
+        block = max(min(BLOCK, PRODUCTS // states**3), 8 * widest)
 
         def task(part: slice) -> None:
             begin: int = part.start

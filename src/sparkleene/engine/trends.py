@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from sparkleene import interrupts
 from sparkleene.columns.reading import Options
 from sparkleene.engine.arrays import Arrays
 from sparkleene.engine.execute import run_windows
@@ -100,7 +101,11 @@ class _Search:
 
     def reach(self, lo: Array, hi: Array, need: int) -> tuple[Array, Array, Array]:
         """Do the forward pass over windows; see the kernel."""
-        return kernel.reach(self.program, self.predicates, self.events, self.index, lo, hi, need)  # type: ignore[no-any-return]
+        found: tuple[Array, Array, Array] = kernel.reach(
+            self.program, self.predicates, self.events, self.index, lo, hi, need
+        )
+        interrupts.check()
+        return found
 
     def key(self, event: int) -> tuple[int, int]:
         """Return the tick and the row of an event."""
@@ -109,9 +114,11 @@ class _Search:
 
     def before(self, ends: Array, log: Array, lo: int, k: int, need: int) -> Array:
         """Return the ends that an end extends; see the kernel."""
-        return kernel.before(  # type: ignore[no-any-return]
+        found: Array = kernel.before(
             self.program, self.predicates, self.events, self.index.real, ends, log, lo, k, need
         )
+        interrupts.check()
+        return found
 
     def matches(self, lo: int, hi: int, need: int) -> Iterator[tuple[Key, Match]]:
         """Yield the trends of a window with their keys, ascending; for AND pairs, by the first trend of each."""
@@ -180,7 +187,7 @@ def _again(known: list[tuple[int, Trend]], more: Iterator[tuple[int, Trend]]) ->
 def _search(plan: Plan, arrays: Arrays, rows: SubStreams) -> _Search:
     """Prepare the search: find the pairs of predicates that need no comparison one by one."""
     program, predicates, machine = arrays.program, arrays.predicates, plan.machine
-    tick, symbol, _, _, f, g = arrays.events
+    tick, symbol, _, _, f, g, stop = arrays.events
     real = np.arange(len(program.off) - 1)
     count = len(plan.bound.labels)
     observed = real.size > count  # predicates have become labels
@@ -223,7 +230,7 @@ def _search(plan: Plan, arrays: Arrays, rows: SubStreams) -> _Search:
         np.zeros((len(wanted), cells), np.int64),
         np.zeros(1, np.int64),
     )
-    return _Search(program, predicates, kernel.Events(tick, symbol.astype(np.int64), f, g), index, rows)
+    return _Search(program, predicates, kernel.Events(tick, symbol.astype(np.int64), f, g, stop), index, rows)
 
 
 # ---- rows

@@ -383,7 +383,7 @@ def run(
     for k in range(lo.size):
         start(vector, field.one)
         i = lo[k]
-        while i < hi[k]:
+        while i < hi[k] and not events.stop[0]:
             # A burst: rows from i to j, whole ticks, with labels of one set only.
             kind, j = -1, i
             while j < hi[k]:

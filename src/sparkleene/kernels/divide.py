@@ -420,9 +420,11 @@ def _run_stretches(
     rows, step = np.zeros((DEEP, 3), np.int64), np.zeros(DEEP, np.int64)
     piece = Piece(rows, step, np.zeros((DEEP, total, 2, 3), np.int64), np.zeros((DEEP, total), np.int64))
     for k in range(len(lo)):
+        if events.stop[0]:
+            break
         _start(ranking, events, state, field.one, piece, lo[k], hi[k])
         depth = np.int64(0)  # and not 0, for which numba would compile what it is given to once more
-        while depth >= 0:
+        while depth >= 0 and not events.stop[0]:
             first, last = rows[depth, 0], rows[depth, 2]
             middle = last
             if step[depth] == 0 and last - first > LEAF and depth + 1 < DEEP:

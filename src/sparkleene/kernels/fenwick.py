@@ -86,8 +86,8 @@ def _run_stretch(
     entries = np.int64(0)  # and not 0, for which numba would compile what it is given to once more
     opened = closed = spans.off[item]
     each = spans.columns
-    i = lo
-    while i < hi:
+    i, stop = lo, events.stop
+    while i < hi and not stop[0]:
         while closed < opened and spans.end[closed] <= i:
             _collect_window(program, total, mod, spans, item, closed, out)
             closed += 1
@@ -205,6 +205,8 @@ def _run_stretches(
 ) -> None:  # fmt: skip
     """Process all stretches."""
     for k in range(len(spans.lo)):
+        if events.stop[0]:
+            break
         cells = 0
         for q in range(len(ranking.used)):
             if not ranking.used[q]:

@@ -115,8 +115,8 @@ def _run_stretch(
     carry = Carry(program.sum_labels, events.sums, program.low_labels, events.lows, mod)
     width, columns, low_width = value.shape[1], len(mod), low.shape[1]
     single = width + low_width == 1
-    i = lo
-    while i < hi:
+    i, stop = lo, events.stop
+    while i < hi and not stop[0]:
         j = i + 1
         while j < hi and tick[j] == tick[i]:
             j += 1
@@ -330,6 +330,8 @@ def _run_stretches(
     """Process all stretches."""
     heaps, sums = store.heaps, store.sums
     for k in range(len(lo)):
+        if events.stop[0]:
+            break
         start(sums.total, field.one)
         clear(heaps)
         for s in range(program.states):

@@ -87,8 +87,8 @@ def advance(
     moving: bool,
 ) -> None:
     """Run the rows begin:end over `state` in place; `tick` is scratch, left clear."""
-    i = begin
-    while i < end:
+    i, stop = begin, events.stop
+    while i < end and not stop[0]:
         j = i + 1
         time = events.tick[i]
         symbol = np.int64(events.symbol[i])

@@ -55,8 +55,19 @@ class Predicates(NamedTuple):
     consts: Array  # float64[constants]
 
 
+def never() -> Array:
+    """Return what tells kernels that they are never to stop; all such arrays are read-only, for numba's sake."""
+    flag = np.zeros(1, np.uint8)
+    flag.flags.writeable = False
+    return flag
+
+
 class Events(NamedTuple):
-    """The rows in order: by sub-stream, then by tick; rows with equal `tick` in one stretch are simultaneous."""
+    """The rows in order: by sub-stream, then by tick; rows with equal `tick` in one stretch are simultaneous.
+
+    Kernels look at `stop` every tick, or every stretch where these are fast. Once another thread has set it they
+    return at once, and what they have written means nothing.
+    """
 
     tick: Array  # int64[n]
     symbol: Array  # uint8, uint16 or int64[n]
@@ -64,6 +75,7 @@ class Events(NamedTuple):
     lows: Array  # float64[lows, n], NaN is no value
     f: Array  # float64[columns, n]: left sides of comparisons, and columns of the previous event for code
     g: Array  # float64[columns, n]: right sides, and columns of the new event
+    stop: Array = never()  # uint8[1]: not 0 if nobody waits for the results any more
 
 
 class NumberSystem(NamedTuple):

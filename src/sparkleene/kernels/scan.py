@@ -124,7 +124,8 @@ def _advance(
     for s in range(states):
         used = max(used, at[2, s])
         alive += at[2, s] - at[0, s]
-    while i < end:
+    stop = events.stop
+    while i < end and not stop[0]:
         j = i + 1
         while j < end and tick[j] == tick[i]:
             j += 1
@@ -242,6 +243,8 @@ def _run_stretches(
     """Process all stretches."""
     mod, at = field.mod, lists.at
     for k in range(len(lo)):
+        if events.stop[0]:
+            break
         for s in range(program.states):
             at[0, s] = at[1, s] = at[2, s] = 0 if s else 1
         at[0, 0] = 0
@@ -250,7 +253,7 @@ def _run_stretches(
         for c in range(len(mod)):
             lists.entry.value[0, c] = field.one[c]
         i = _advance(program, by, predicates, events, field, moves, lists, lo[k], hi[k])
-        while i < hi[k]:
+        while i < hi[k] and not events.stop[0]:
             lists = _make_room(lists, events.tick, moves.spare, i, hi[k])
             i = _advance(program, by, predicates, events, field, moves, lists, i, hi[k])
         room = len(lists.event) // program.states

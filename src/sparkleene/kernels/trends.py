@@ -29,6 +29,7 @@ class Events(NamedTuple):
     symbol: Array
     f: Array
     g: Array
+    stop: Array
 
 
 class Index(NamedTuple):
@@ -270,7 +271,7 @@ def reach(
             wait.head[s], wait.stamp[s], wait.touched[s] = -1, index.clock[0], False
         n = logged = start = one = two = 0
         i = lo[w]
-        while i < hi[w] and (one < need or (program.classes > 1 and two < need)):
+        while i < hi[w] and not events.stop[0] and (one < need or (program.classes > 1 and two < need)):
             j = i + 1
             while j < hi[w] and tick[j] == tick[i]:
                 j += 1

@@ -85,6 +85,8 @@ def run(
     symbol, takes, matrix = events.symbol, stack.takes, stack.matrix
     waiting, sign, strict = stack.waiting, stack.sign, stack.strict
     for k in range(lo.size):
+        if events.stop[0]:
+            break
         state = start
         top = bottom
         never = 0.0  # partial trends whose last event has no value: only a step without predicate takes them

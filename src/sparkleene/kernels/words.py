@@ -175,6 +175,8 @@ def _add(source: Array, target: Array) -> None:
 def run(program: Program, words: Words, start: Vector, events: Events, lo: Array, hi: Array, out: Array) -> None:
     """Run stretches that cannot overflow a double from `start`; write out[k, class]."""
     for k in range(lo.size):
+        if events.stop[0]:
+            break
         state = _walk(program, words, (0,), events, lo[k], hi[k], start)
         for o in range(program.out_state.size):
             out[k, program.out_class[o]] += state[program.out_state[o]]
@@ -195,7 +197,7 @@ def write_matrices(
             for c in range(n):
                 out[k, s, c] = once if s == c else nothing
         begin = lo[k]
-        while begin < hi[k]:
+        while begin < hi[k] and not events.stop[0]:
             end = min(begin + words.chunk, hi[k])
             while end < hi[k] and events.tick[end] == events.tick[end - 1]:
                 end += 1
