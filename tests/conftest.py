@@ -57,6 +57,11 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     items.sort(key=lambda item: place(item.nodeid))
 
 
+def pytest_configure(config: pytest.Config) -> None:
+    """Leave out what the library warns of: random streams tie and lack types. Tests of warnings ask for them."""
+    config.addinivalue_line("filterwarnings", "ignore::sparkleene.SparkleeneWarning")
+
+
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
     terminalreporter.write_line(f"random cases from seed {SEED}{'' if SOAK else ', the same every time'}")
 

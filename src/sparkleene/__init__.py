@@ -7,7 +7,7 @@
 from typing import TYPE_CHECKING, Any
 
 from sparkleene.cube import Cube, cube
-from sparkleene.errors import DataError, Diagnostic, QueryError, SparkleeneError
+from sparkleene.errors import DataError, Diagnostic, QueryError, SparkleeneError, SparkleeneWarning
 from sparkleene.language.build import both, either, no, optional, plus, seq, star, times
 from sparkleene.query import Query, pattern, query
 from sparkleene.workload import Workload, workload
@@ -24,6 +24,7 @@ __all__ = [
     "Query",
     "QueryError",
     "SparkleeneError",
+    "SparkleeneWarning",
     "Workload",
     "both",
     "cube",

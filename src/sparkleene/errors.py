@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import inspect
 import re
+import warnings
 from collections.abc import Iterable
 from dataclasses import dataclass
 from difflib import get_close_matches
@@ -82,6 +84,18 @@ class QueryError(SparkleeneError):
 
 class DataError(SparkleeneError):
     """The data does not fit the query: a missing column, a wrong type, a NULL time."""
+
+
+class SparkleeneWarning(UserWarning):
+    """Something to know about a query and its data that is no error; filter it as any warning of Python."""
+
+
+def warn(text: str) -> None:
+    """Warn of something, at the line outside of this package that led to it."""
+    level, frame = 1, inspect.currentframe()
+    while frame is not None and frame.f_globals.get("__name__", "").partition(".")[0] == __package__:
+        level, frame = level + 1, frame.f_back
+    warnings.warn(text, SparkleeneWarning, stacklevel=level)
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,7 +11,7 @@ from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Literal
 
-from sparkleene.errors import Place
+from sparkleene.errors import Place, warn
 from sparkleene.prepared import Columns, PreparedQuery, Recent
 
 if TYPE_CHECKING:
@@ -106,13 +106,32 @@ class PreparedWorkload:
         from sparkleene.workload.run import JointRun, evaluate_queries
         from sparkleene.workload.stats import gather_stats
 
+        told: set[str] = set()  # a note that holds for several queries is told once
+
+        def tell(note: str) -> None:
+            if note not in told:
+                told.add(note)
+                warn(note)
+
         how = (replace(self.options.for_engine(), choice=self.choice), threads_of(threads))
-        runs = [Run(part, *how) for part in self.parts(data.columns)]
+        runs = [Run(part, *how, tell=tell) for part in self.parts(data.columns)]
         joints = [JointRun(Run(joint.part, *how), joint.members) for joint in self.joints(data.columns)]
         with held():
             found = {member.name: each for member, each in evaluate_queries(runs, data.table, joints)}
             results = {name: write_results(found[name]) for name in self.queries}
+        self.warn_unknown_types(data, [name for name, table in results.items() if not table.num_rows])
         return results, gather_stats(found.values())
+
+    def warn_unknown_types(self, data: LocalData, empty: list[str]) -> None:
+        """Warn which types of queries without a result no event has: they may be misspelt."""
+        from sparkleene.columns.labels import unknown_types
+
+        column = self.options.type_column
+        bounds = [self.queries[name].plan_for(data.columns).bound for name in empty]
+        types = [label.type for bound in bounds if bound.types is None for label in bound.labels]
+        if column is not None and types:
+            for note in unknown_types(types, data.table.column(column)):
+                warn(note)
 
     # ---- on Spark
 

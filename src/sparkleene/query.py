@@ -99,7 +99,10 @@ class Query:
         [part] = self._workload.parts(read.columns)
         run = Run(part, self.prepared.options.for_engine(), threads_of(None))
         with held():
-            return read.back(find_trends(run, read.table, limit))
+            found = find_trends(run, read.table, limit)
+        if not found.num_rows and limit != 0:
+            self._workload.warn_unknown_types(read, [*self._workload.queries])
+        return read.back(found)
 
     def explain(self, data: Any = None, *, engine: Engine | None = None, strategy: Strategy | None = None) -> str:
         """Return how the query is evaluated, as text to read; `plan` is the same as data.

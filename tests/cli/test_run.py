@@ -129,8 +129,8 @@ def test_no_rows_are_a_header(here: Path) -> None:
     done = sparkleene("run", "RETURN COUNT(*) PATTERN Z+", "events.csv", *LOCAL, cwd=here)
     assert (done.returncode, done.stdout) == (0, "count\n")
     assert done.stderr.splitlines() == [
-        "note: there are no trends in 5 events, from 1 to 5",
         "note: no event is of the type 'Z'; the types are A, B",
+        "note: there are no trends in 5 events, from 1 to 5",
     ]
 
 
@@ -195,3 +195,11 @@ def test_a_chart_of_what_is_not_there(here: Path) -> None:
         said = bad("run", QUERY, "events.csv", *LOCAL, "--plot-file", name, "-o", "out.csv", cwd=here)
         assert what in said.splitlines()[0]
         assert not (here / "out.csv").exists()  # it is said before the work is done
+
+
+def test_warnings_are_notes_in_the_words_of_commands(here: Path) -> None:
+    (here / "twice.csv").write_text("time,type\n1,A\n2,A\n2,A\n")
+    done = sparkleene("run", "RETURN COUNT(*) PATTERN A+ SEMANTICS contiguous", "twice.csv", *LOCAL, cwd=here)
+    assert (done.returncode, done.stdout) == (0, "count\n5\n")
+    [said] = done.stderr.splitlines()
+    assert said.startswith("note: 1 row has the time of another row") and "add --tiebreak with a column" in said

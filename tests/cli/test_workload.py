@@ -118,9 +118,9 @@ def test_no_trends(here: Path) -> None:
     done = sparkleene("run", both, "events.csv", *LOCAL, cwd=here)
     assert (done.returncode, done.stdout) == (0, "query,count\n")
     assert [line.partition(";")[0] for line in done.stderr.splitlines()] == [
-        "note: there are no trends in 5 events, from 1 to 5",
         "note: no event is of the type 'Aa'",
         "note: no event is of the type 'Cc'",
+        "note: there are no trends in 5 events, from 1 to 5",
     ]
 
 

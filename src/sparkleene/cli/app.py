@@ -32,7 +32,7 @@ from sparkleene.cli.options import (
     queries_of,
     with_reading_options,
 )
-from sparkleene.cli.progress import note, show_progress
+from sparkleene.cli.progress import note, print_warnings, show_progress
 from sparkleene.cli.results import draw_charts, explain_no_trends, hint_unknown_types, key_names, sort_rows, summary
 from sparkleene.cli.spark_session import describe_jobs, require_pyspark, start_spark
 from sparkleene.columns.files import Files
@@ -111,7 +111,7 @@ def run(
     drawn = plot or plot_file is not None
     found = inputs.find_events(events, columns)
     if engine == "local" or found.blank:
-        with show_progress(f"counting trends in {_count_events(found)}"):
+        with show_progress(f"counting trends in {_count_events(found)}") as line, print_warnings(line):
             result = asked.run(found)
     else:
         folder = output if output is not None and output_files.is_folder(output) and not drawn else None
@@ -121,7 +121,7 @@ def run(
     output_files.write(result, kind, output)
     note(summary(result, output))
     if not result.num_rows:
-        explain_no_trends(asked, found)
+        explain_no_trends(asked, found, types=engine == "spark")
     if stats and isinstance(asked, Workload):
         print(asked.stats, file=sys.stderr)
     for chart in draw_charts(result, asked, plot_value) if drawn else ():
@@ -179,7 +179,7 @@ def trends(
     q = compiler.one(query)
     given = inputs.find_events(events, columns)
     if engine == "local" or given.blank:
-        with show_progress(f"looking for trends in {_count_events(given)}"):
+        with show_progress(f"looking for trends in {_count_events(given)}") as line, print_warnings(line):
             found = q.trends(given, limit=limit)
     else:
         with show_progress("starting Spark") as line, start_spark(master, conf) as spark:
@@ -189,7 +189,7 @@ def trends(
     for row in found.to_pylist():
         print(show.trend_line(row, q.plan.bound.group_names, q.time, key_names(q)))
     if not found.num_rows and limit:
-        explain_no_trends(q, given)
+        explain_no_trends(q, given, types=engine == "spark")
     all_ = found.num_rows < limit
     note(f"all {found.num_rows} trends" if all_ else f"the first {limit} trends; --limit N shows more")
 

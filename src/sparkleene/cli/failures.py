@@ -46,7 +46,11 @@ def render_error(error: SparkleeneError) -> str:
     error[bad-option]: the windows have a unit
      = help: add --time-unit, for example seconds
     """
-    text = error.render(color=sys.stderr.isatty())
+    return in_command_words(error.render(color=sys.stderr.isatty()))
+
+
+def in_command_words(text: str) -> str:
+    """Return advice for those who write Python as advice for those who write commands."""
     for python, command in WORDS:
         text = re.sub(python, command, text)
     return text

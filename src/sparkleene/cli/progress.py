@@ -6,9 +6,13 @@ import os
 import sys
 import threading
 import time
+import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
+
+from sparkleene.cli.failures import in_command_words
+from sparkleene.errors import SparkleeneWarning
 
 LATE = 0.5
 """Seconds after which work counts as long."""
@@ -80,6 +84,27 @@ def _tick(text: str, status: Any) -> Iterator[StatusLine]:
         ended.set()
         ticker.join()
         status.stop()
+
+
+@contextmanager
+def print_warnings(line: StatusLine) -> Iterator[None]:
+    """Print warnings of the library as notes, each once, as soon as they come."""
+    told: set[str] = set()
+
+    def show(message: Warning | str, category: type[Warning], *where: Any, **more: Any) -> None:
+        text = in_command_words(str(message))
+        if not issubclass(category, SparkleeneWarning):
+            usual(message, category, *where, **more)
+        elif text not in told:
+            told.add(text)
+            with line.aside():
+                print(f"note: {text}", file=sys.stderr)
+
+    with warnings.catch_warnings():
+        usual = warnings.showwarning
+        warnings.simplefilter("always", SparkleeneWarning)
+        warnings.showwarning = show
+        yield
 
 
 def note(text: str) -> None:

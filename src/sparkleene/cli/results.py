@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import math
 import sys
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 from sparkleene.cli.options import Asked, queries_of
 from sparkleene.cli.show import plain
 from sparkleene.columns.files import Files
-from sparkleene.errors import suggest
+from sparkleene.columns.labels import unknown_types
 from sparkleene.query import Query
 from sparkleene.workload import Workload
 
@@ -86,8 +86,11 @@ def key_names(q: Query) -> list[str]:
     return [key.path[0] for key in q.plan.bound.keys if len(key.path) == 1 and key.labels is None]
 
 
-def explain_no_trends(asked: Asked, events: Files) -> None:
-    """Say on standard error that there are no trends, and in what: a wrong unit of times shows there."""
+def explain_no_trends(asked: Asked, events: Files, types: bool) -> None:
+    """Say on standard error that there are no trends, and in what: a wrong unit of times shows there.
+
+    With `types` also which types no event has; where this process counts trends, that is a warning already.
+    """
     if events.bytes > MOST:
         return
     import pyarrow.compute as pc
@@ -97,7 +100,8 @@ def explain_no_trends(asked: Asked, events: Files) -> None:
     ends = pc.min_max(times).as_py()
     span = f", from {plain(ends['min'])} to {plain(ends['max'])}" if ends["min"] is not None else ""
     print(f"note: there are no trends in {len(times):,} events{span}", file=sys.stderr)
-    hint_unknown_types(asked, events)
+    if types:
+        hint_unknown_types(asked, events)
 
 
 def hint_unknown_types(asked: Asked, events: Files) -> None:
@@ -106,20 +110,7 @@ def hint_unknown_types(asked: Asked, events: Files) -> None:
     q = queries[0]
     if q.type is None or events.bytes > MOST:
         return
+    types = [label.type for one in queries for label in one.plan.bound.labels]
     # with the times, for some of several files may have no column of types
-    found = events.read([q.time, q.type]).column(q.type).unique().to_pylist()
-    types = [label.type for one in queries for label in one.plan.bound.labels] if found else []
-    for line in unknown_types(types, [str(one) for one in found]):
-        print(line, file=sys.stderr)
-
-
-def unknown_types(types: Collection[str], known: Collection[str]) -> Iterator[str]:
-    """Return a note for each type that no event has.
-
-    >>> list(unknown_types(["Kindel", "View"], ["Kindle", "View"]))
-    ["note: no event is of the type 'Kindel'; did you mean 'Kindle'?"]
-    """
-    for name in dict.fromkeys(types):
-        if name not in known:
-            some = ", ".join(sorted(known)[:10]) + (", ..." if len(known) > 10 else "")
-            yield f"note: no event is of the type '{name}'; {suggest(name, known) or f'the types are {some}'}"
+    for note in unknown_types(types, events.read([q.time, q.type]).column(q.type)):
+        print(f"note: {note}", file=sys.stderr)

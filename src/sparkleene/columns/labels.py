@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -11,7 +11,7 @@ import pyarrow.compute as pc
 
 from sparkleene.columns.expressions import evaluate_condition
 from sparkleene.columns.fields import as_numpy, bounds, describe_column, find_column, kind, map_pieces, simplify
-from sparkleene.errors import DataError, Place
+from sparkleene.errors import DataError, Place, suggest
 from sparkleene.language.bound import Bound, Literal_, Term
 from sparkleene.threads import Pool
 
@@ -49,6 +49,19 @@ def label_masks(
                     seen[term] = holds
             masks &= ~((~holds).astype(dtype) << dtype.type(i))
     return masks, not any(bound.local)
+
+
+def unknown_types(types: Iterable[str], column: Any) -> Iterator[str]:
+    """Yield a note for each type that no event has, by the values of the column of types; none if it has none.
+
+    >>> list(unknown_types(["Kindel", "View"], pa.chunked_array([["Kindle", "View"]])))
+    ["no event is of the type 'Kindel'; did you mean 'Kindle'?"]
+    """
+    known = {str(value) for value in column.unique().to_pylist() if value is not None}
+    for name in dict.fromkeys(types) if len(column) else ():
+        if name not in known:
+            some = ", ".join(sorted(known)[:10]) + (", ..." if len(known) > 10 else "")
+            yield f"no event is of the type '{name}'; {suggest(name, known) or f'the types are {some}'}"
 
 
 def read_masks(bound: Bound, table: pa.Table, name: str) -> Masks:

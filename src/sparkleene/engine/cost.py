@@ -24,6 +24,7 @@ Span = tuple[Array, Array]  # windows: rows from, rows to
 SAFE_BITS = 960  # results below 2**960 cannot overflow a double on the way
 STRETCH = 1 << 16  # the shortest stretch worth a task of its own
 WORTH_WORDS = 50_000  # rows from which on it pays to compile a kernel for words of symbols
+PAIR, PAIR_CODE = 7.0, 20.0  # two events compared in a scan, and more for the code of what does not separate
 CELL = 16  # bytes that a row costs per column, in a shuffle or in memory
 
 ROW = 60.0  # a row through a vector
@@ -48,6 +49,29 @@ def bits_needed(arrays: Arrays, program: Program, rows: Array) -> Array:
 def fits_doubles(arrays: Arrays, program: Program, rows: Array) -> Array:
     """Tell of which windows, by their numbers of rows, plain doubles can hold everything."""
     return np.asarray(bits_needed(arrays, program, rows) < SAFE_BITS)
+
+
+def scan_seconds(plan: Plan, arrays: Arrays, lo: Array, hi: Array, threads: int) -> float:
+    """Bound the time that a scan takes: each event is compared with all stored ones before it in its window.
+
+    `plan` is for rows in the order of `arrays`, and windows are shared out to threads as a whole.
+    """
+    program, events = arrays.program, arrays.events
+    if arrays.backward:
+        rows = len(events.tick)
+        lo, hi = rows - hi, rows - lo
+    label_of, seen = plan.machine.label, {}
+    total = np.zeros(lo.size)
+    for label in range(program.off.size - 1):
+        here = program.labels[events.symbol] >> np.uint64(label) & np.uint64(1)
+        count = np.append(0, np.cumsum(here.astype(np.int64)))
+        seen[label] = (count[hi] - count[lo]).astype(np.float64)
+    for source, by, _ in plan.machine.transitions:
+        pair = plan.pair_of(source, by)
+        if pair >= 0:
+            each = PAIR + PAIR_CODE * bool(plan.pairs[pair].general)
+            total += each / 2 * seen[label_of[source]] * seen[by]
+    return float(max(total.max(initial=0.0), total.sum() / threads)) / 1e9
 
 
 def sliding_pays(program: Program, by_table: bool, lo: Array, hi: Array) -> bool:

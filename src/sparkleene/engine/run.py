@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
@@ -21,6 +21,7 @@ from sparkleene.engine.bursts import Bursts
 from sparkleene.engine.execute import Results
 from sparkleene.engine.grid import Clock, read_clock
 from sparkleene.engine.memo import Memo
+from sparkleene.engine.notes import find_notes
 from sparkleene.engine.substreams import SubStreams, order_rows
 from sparkleene.engine.windows import KeyRange, Windows, grid_windows, trailing_windows
 from sparkleene.errors import Place, SparkleeneError
@@ -52,6 +53,7 @@ class Run:
     options: Options
     threads: int = 1
     memo: Memo | None = field(default=None, compare=False, repr=False)  # shared by runs over the same tables
+    tell: Callable[[str], None] | None = field(default=None, compare=False, repr=False)  # takes notes for a person
 
     @property
     def _memo(self) -> Memo:
@@ -89,6 +91,9 @@ class Run:
         """Evaluate all windows of all sub-streams, or some; with `zeros` those without trends count too."""
         with self.blame(table):
             rows, arrays, recipe, windows = self.prepare(table, wanted)
+            if self.tell is not None:
+                for note in find_notes(self.plan, rows, arrays, windows, self.threads, self.options.tiebreak):
+                    self.tell(note)
             return self.aggregate(table, rows, arrays, recipe, windows, zeros)
 
     def prepare(self, table: pa.Table, wanted: KeyRange = None) -> tuple[SubStreams, Arrays, Recipe, Windows]:

@@ -86,6 +86,8 @@ class _Explainer:
             yield "trends", f"{many} many in the events at worst; none is built"
         ties = "" if self.reading.tiebreak is None else f" and {self.reading.tiebreak}"
         yield "order", f"by {self.reading.time}{ties}; rows that tie are simultaneous, never in one trend"
+        if semantics == "contiguous":
+            yield "", "each of the rows that tie continues the trends before them: repeated rows multiply trends"
         wanted = needed_columns(self.bound) | {self.reading.time, self.reading.tiebreak, self.type_column}
         yield "reads", ", ".join(sorted(name for name in wanted if name is not None))
 
@@ -402,6 +404,9 @@ class _Explainer:
             yield "", f"{self.physical.reason}, so stored events are scanned"
         elif self.physical.tied != self.physical.untied:
             yield "", "where rows tie, stored events are scanned"
+        elif general := [f"P{i}" for i, pair in enumerate(self.plan.pairs, 1) if pair.general and self.plan.stored]:
+            both = "does not separate" if len(general) == 1 else "do not separate"
+            yield "", f"{' and '.join(general)} {both}, so stored events are scanned"
         yield "memory", f"O({stored}{open_}), q = {self.q}"
 
 
