@@ -6,7 +6,6 @@ it hands over to Spark. A query by itself is a workload of one, whose result has
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Literal
@@ -144,7 +143,9 @@ class PreparedWorkload:
                 help = "pass df.toArrow(), or leave engine= out"
                 raise self.mistake("a DataFrame of Spark is not local", help)
             return True
-        if engine == "spark" and not isinstance(data, str | os.PathLike | list | tuple):
+        from sparkleene.columns.tables import is_paths
+
+        if engine == "spark" and not is_paths(data):
             help = "make a DataFrame of it: spark.createDataFrame(data)"
             raise self.mistake("Spark reads paths and DataFrames of its own", help)
         return engine == "spark"
@@ -155,7 +156,7 @@ class PreparedWorkload:
         """Return data on Spark, and the requests to ask it."""
         from sparkleene.spark.source import open_source
 
-        source = open_source(data)
+        source = open_source(to_spark(data))
         return source, self.requests(source.columns, strategy, output_mode)
 
     def requests(
@@ -197,11 +198,11 @@ class PreparedWorkload:
         output_mode: OutputMode | None,
     ) -> tuple[Any, Stats | None]:
         """Evaluate the queries over data of any kind; return the result, and in this process what was shared."""
-        if output_mode is not None and not (is_spark(data) and data.isStreaming):
+        if output_mode is not None and not (is_spark(data) and to_spark(data).isStreaming):
             raise self.mistake("an output mode is for streams", "leave it out, or pass a streaming DataFrame")
         if self.goes_to_spark(data, engine):
             source, requests = self.ask_spark(data, strategy, output_mode)
-            return source.run(requests), None
+            return like_data(source.run(requests), data), None
         if strategy is not None:
             raise self.mistake("a strategy is for Spark", "leave it out, or pass a DataFrame of Spark")
         from sparkleene.workload.run import unite_results
@@ -213,5 +214,20 @@ class PreparedWorkload:
 
 
 def is_spark(data: Any) -> bool:
-    """Tell whether data is a DataFrame of Spark, classic or Connect, without importing Spark."""
-    return any(kind.__module__.startswith("pyspark.sql.") for kind in type(data).__mro__)
+    """Tell whether data is a DataFrame of Spark, classic, Connect or pandas on Spark, without importing Spark."""
+    return any(kind.__module__.startswith("pyspark.sql.") for kind in type(data).__mro__) or _is_pandas(data)
+
+
+def to_spark(data: Any) -> Any:
+    """Return data on Spark as a DataFrame, paths as they are."""
+    return data.to_spark() if _is_pandas(data) else data
+
+
+def like_data(result: Any, data: Any) -> Any:
+    """Return a result of Spark as the kind of data that was given."""
+    return result.pandas_api() if _is_pandas(data) else result
+
+
+def _is_pandas(data: Any) -> bool:
+    """Tell whether data is a frame of pandas on Spark."""
+    return type(data).__name__ == "DataFrame" and type(data).__module__.startswith("pyspark.pandas.")

@@ -8,7 +8,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, Unpack
 
 from sparkleene.errors import Place, QueryError
-from sparkleene.evaluation import Engine, OutputMode, PreparedWorkload, Strategy, is_spark
+from sparkleene.evaluation import Engine, OutputMode, PreparedWorkload, Strategy, is_spark, like_data, to_spark
 from sparkleene.language import ast, to_text
 from sparkleene.language.build import Builder, PatternPart
 from sparkleene.options import HierarchyLike, Keywords, QueryOptions, list_options
@@ -53,14 +53,15 @@ class Query:
     ) -> Any:
         """Evaluate the query over a table and return the result as the same kind of data.
 
-        `data` is a pyarrow Table or RecordBatch, a pandas or polars frame, or the path of files of Parquet, CSV or
-        JSON lines: a file, a folder, a pattern, or a list of them (the result is then a Table). `threads` defaults
-        to all cores.
+        `data` is a pyarrow Table or RecordBatch, a pandas or polars frame, or a list of dicts. Or it is something
+        whose result is a Table: a Dataset or reader of pyarrow, whatever else gives an Arrow stream, such as a
+        relation of DuckDB, or the path of files of Parquet, CSV or JSON lines: a file, a folder, a pattern, or a
+        list of them. `threads` defaults to all cores.
 
-        The result for a DataFrame of Spark is one that is not evaluated yet. So it is for the path of Parquet files
-        (a file, a folder, a pattern, a URI, or a list of them) with engine="spark": tasks of the active session, or
-        of `sparkleene.spark.session()`, read them. `strategy` chooses how rows reach the kernels on Spark:
-        "shuffle", "combine" or "sort", by default what `explain(data)` says.
+        The result for a DataFrame of Spark, or of pandas on Spark, is one that is not evaluated yet. So it is for
+        the path of Parquet files (a file, a folder, a pattern, a URI, or a list of them) with engine="spark": tasks
+        of the active session, or of `sparkleene.spark.session()`, read them. `strategy` chooses how rows reach the
+        kernels on Spark: "shuffle", "combine" or "sort", by default what `explain(data)` says.
 
         The result for a streaming DataFrame is one: each window's row comes once, when the watermark has passed the
         window's end. With output_mode="update" the rows of open windows come after each batch that changes them.
@@ -89,7 +90,7 @@ class Query:
             raise self._workload.mistake(f"limit is {limit}", "give a count, or None for all")
         if self._workload.goes_to_spark(data, engine):
             source, [request] = self._workload.ask_spark(data)
-            return source.trends(request, limit)
+            return like_data(source.trends(request, limit), data)
         from sparkleene.engine.run import Run
         from sparkleene.engine.trends import find_trends
         from sparkleene.interrupts import held
@@ -150,7 +151,7 @@ class Query:
         from sparkleene.charts import chart
         from sparkleene.columns.tables import read_data
 
-        table = result.toArrow() if is_spark(result) else read_data(result)[0]
+        table = to_spark(result).toArrow() if is_spark(result) else read_data(result)[0]
         bound = self.plan.bound
         name = self.prepared.tree.name or "" if title is None else title
         counts = [output.name for output in bound.outputs if output.function == "count" and output.log is None]

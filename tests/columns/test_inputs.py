@@ -13,6 +13,7 @@ import pandas as pd
 import polars as pl
 import pyarrow as pa
 import pyarrow.csv as pc
+import pyarrow.dataset as ds
 import pyarrow.parquet as pq
 import pytest
 
@@ -136,10 +137,53 @@ def from_tsv(data: pa.Table, folder: Path) -> Any:
     return str(path)
 
 
+def from_rows(data: pa.Table, folder: Path) -> Any:
+    first, *others = data.to_pylist()
+    return [first, *({name: value for name, value in row.items() if value is not None} for row in others)]
+
+
+def from_dataset(data: pa.Table, folder: Path) -> Any:
+    pq.write_table(data, folder / "events.parquet")
+    return ds.dataset(folder / "events.parquet")
+
+
+def from_scanner(data: pa.Table, folder: Path) -> Any:
+    return ds.dataset(data).scanner(batch_size=70)
+
+
+class Relation:
+    """Data of a library that nobody here knows, which gives an Arrow stream whenever it is asked."""
+
+    def __init__(self, data: pa.Table) -> None:
+        self.data = data
+
+    def __arrow_c_stream__(self, requested_schema: Any = None) -> Any:
+        return self.data.__arrow_c_stream__(requested_schema)
+
+
+class Batch:
+    """One batch of a library that nobody here knows."""
+
+    def __init__(self, data: pa.Table) -> None:
+        self.data = data.combine_chunks().to_batches()[0]
+
+    def __arrow_c_array__(self, requested_schema: Any = None) -> Any:
+        return self.data.__arrow_c_array__(requested_schema)
+
+
+def from_relation(data: pa.Table, folder: Path) -> Any:
+    return Relation(data)
+
+
+def from_other_batch(data: pa.Table, folder: Path) -> Any:
+    return Batch(data)
+
+
 FORMS: list[Callable[[pa.Table, Path], Any]] = [
     from_arrow, from_batch, from_pandas, from_nullable_pandas, from_arrow_backed_pandas, from_categories,
     from_indexed_pandas, from_polars, from_categorical_polars, from_sliced_polars, from_parquet,
     from_parquet_without_name, from_folder, from_partitions, from_csv, from_tsv,
+    from_rows, from_dataset, from_scanner, from_relation, from_other_batch,
 ]  # fmt: skip
 
 
@@ -154,6 +198,8 @@ def plain(value: Any) -> Any:
 def rows_of(result: Any) -> Rows:
     if isinstance(result, pd.DataFrame):
         result = pa.Table.from_pandas(result, preserve_index=False)
+    if isinstance(result, list):
+        return [{name: plain(value) for name, value in row.items()} for row in result]
     found = result.to_dicts() if isinstance(result, pl.DataFrame) else result.to_pylist()
     return [{name: plain(value) for name, value in row.items()} for row in found]
 
@@ -166,7 +212,8 @@ def test_every_form_of_data(form: Callable[[pa.Table, Path], Any], tmp_path: Pat
         query = sk.query(f"RETURN {text}", **options)
         expected = rows_of(query.run(data))
         result = query.run(given)
-        assert isinstance(result, pa.Table if isinstance(given, str | Path) else type(given))
+        same = isinstance(given, pa.Table | pa.RecordBatch | pd.DataFrame | pl.DataFrame | list)
+        assert isinstance(result, type(given) if same else pa.RecordBatch if isinstance(given, Batch) else pa.Table)
         assert rows_of(result) == expected, text
 
 
@@ -216,14 +263,38 @@ def test_zones_survive() -> None:
         (None, "unsupported-data"),
         (pl.LazyFrame({"time": [1], "type": ["A"]}), "unsupported-data"),
         (pd.DataFrame({"time": [1, "b"], "type": ["A", "B"]}), "unsupported-data"),
+        (pl.Series([1, 2]), "unsupported-data"),
+        ([{"time": 1, "type": "A"}, {"time": "b", "type": "A"}], "unsupported-data"),
+        ([{1: 2}], "unsupported-data"),
+        ([{}], "unsupported-data"),
+        ([], "unsupported-data"),
+        ([{"time": 1, "type": "A"}, "events.csv"], "unsupported-data"),
+        ([{"type": "A"}], "missing-column"),
         (pd.DataFrame({"type": ["A"]}, index=pd.Index([1], name="time")), "missing-column"),
     ],
-    ids=["no file", "list", "dict", "none", "lazy", "mixed column", "index"],
+    ids=lambda given: given if isinstance(given, str) else type(given).__name__,
 )
 def test_what_cannot_be_read(data: Any, code: str) -> None:
     with pytest.raises(sk.DataError) as caught:
         sk.query("RETURN COUNT(*) PATTERN A").run(data)
     assert caught.value.diagnostics[0].code == code
+
+
+def test_a_reader_is_read_once() -> None:
+    q, reader = sk.query("RETURN COUNT(*) AS n PATTERN SEQ(A, B)"), events().to_reader(max_chunksize=70)
+    assert q.run(reader).equals(q.run(events()))
+    with pytest.raises(sk.DataError, match="was read before"):
+        q.run(reader)
+
+
+def test_rows_for_workloads_cubes_and_spark() -> None:
+    rows = [{"time": 1, "type": "A"}, {"time": 2, "type": "B"}]
+    texts = {"one": "RETURN COUNT(*) PATTERN A", "two": "RETURN COUNT(*) PATTERN SEQ(A, B)"}
+    assert sk.workload(texts).run(rows) == [{"query": "one", "count": 1.0}, {"query": "two", "count": 1.0}]
+    assert isinstance(sk.cube(texts).run(rows), list)
+    assert [len(row["events"]) for row in sk.query(texts["two"]).trends(rows)] == [2]
+    with pytest.raises(sk.QueryError, match="make a DataFrame of it"):
+        sk.query(texts["one"]).run(rows, engine="spark")
 
 
 def test_broken_files(tmp_path: Path) -> None:

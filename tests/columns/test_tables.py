@@ -10,7 +10,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import sparkleene as sk
-from sparkleene.columns.files import open_files
+from sparkleene.columns.files import TextOptions, open_files
 from sparkleene.columns.tables import column_names, read_data
 from sparkleene.errors import DataError, QueryError
 
@@ -92,7 +92,7 @@ def test_csv_without_a_header(tmp_path, name):
     text = CSV.partition("\n")[2].replace(",", "\t" if "tsv" in name else ",")
     path = tmp_path / name
     path.write_bytes(gzip.compress(text.encode()) if name.endswith("gz") else text.encode())
-    found = open_files(path, ["time", "type", "x"])
+    found = open_files(path, TextOptions(("time", "type", "x")))
     assert column_names(found) == ["time", "type", "x"] and not found.blank
     assert read_data(found)[0].to_pydict() == {
         "time": [1, 2, 3, 4],
@@ -109,12 +109,12 @@ def test_names_of_columns_are_as_many_as_there_are(tmp_path, parquet):
     (tmp_path / "b.csv").write_text("1\n")
     for paths in (tmp_path / "a.csv", str(tmp_path / "*.csv")):
         with pytest.raises(DataError, match=r"a.csv' has 3 columns, and names are given for 1") as caught:
-            read_data(open_files(paths, ["time"]))
+            read_data(open_files(paths, TextOptions(("time",))))
         assert caught.value.diagnostics[0].code == "unreadable-file"
     with pytest.raises(DataError, match=r"b.csv' has 1 column, and names are given for 3"):
-        read_data(open_files(str(tmp_path / "*.csv"), ["time", "type", "x"]))
+        read_data(open_files(str(tmp_path / "*.csv"), TextOptions(("time", "type", "x"))))
     with pytest.raises(QueryError, match="for CSV files without a header, and this is parquet"):
-        open_files(parquet, ["time"])
+        open_files(parquet, TextOptions(("time",)))
 
 
 def test_a_first_line_of_data_is_no_header(tmp_path):
@@ -140,8 +140,8 @@ QUERIES = [
 def test_a_file_without_rows_has_no_trends(tmp_path, text):
     (tmp_path / "header.csv").write_text("time,type,k,x\n")
     (tmp_path / "nothing.csv").write_text("")
-    names = ["time", "type", "k", "x"]
-    for data in (open_files(tmp_path / "header.csv"), open_files(tmp_path / "nothing.csv", names)):
+    named = TextOptions(("time", "type", "k", "x"))
+    for data in (open_files(tmp_path / "header.csv"), open_files(tmp_path / "nothing.csv", named)):
         assert data.blank
         assert sk.query(text).run(data).num_rows == sk.query(text).trends(data).num_rows == 0
         assert sk.query(text, numbers="exact").run(data.empty()).num_rows == 0
@@ -193,6 +193,35 @@ def test_text_that_is_no_time(values):
     with pytest.raises(DataError, match=r"a time cannot be read(.|\n)*cast 'time' to a timestamp") as caught:
         sk.query("RETURN COUNT(*) PATTERN A+", type=None).run(pa.table({"time": pa.array(values, pa.string())}))
     assert "pc.cast" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("values", "told"),
+    [
+        (["2024-02-28", "2024-02-30", "2024-03-01 10:00"], "but it is text: row 1 is '2024-02-30'"),
+        (["2024-03-04T00:00:01Z", None, "2024-03-04", "2024-03-05T00:00:01Z"], "row 2 is '2024-03-04', row 0 is"),
+        (["17", "2024-01-01", "18"], "written in several ways: row 1 is '2024-01-01', row 0 is '17'"),
+        (["17", "soon", "later"], "row 1 is 'soon'"),
+    ],
+)
+def test_a_time_that_can_be_read_is_not_shown_as_one_that_cannot(values, told):
+    with pytest.raises(DataError) as caught:
+        sk.query("RETURN COUNT(*) PATTERN A+", type=None).run(pa.table({"time": values}))
+    assert told in str(caught.value).splitlines()[0]
+
+
+def test_a_sum_of_no_numbers_has_a_place():
+    clock = pa.array([0, 1], pa.timestamp("us"))
+    table = pa.table({"time": clock, "type": ["A", "A"], "x": ["4", "n/a"]})
+    for text, options, wanted in (
+        ("RETURN COUNT(*), SUM(A.time) PATTERN A+", {}, "'time' is a timestamp"),
+        ("RETURN COUNT(*), AVG(A.time) PATTERN A+", {"numbers": "exact"}, "'time' is a timestamp"),
+        ("RETURN COUNT(*), SUM(A.x) PATTERN A+", {}, "for example 'n/a'"),
+    ):
+        with pytest.raises(DataError) as caught:
+            sk.query(text, **options).run(table)
+        [found] = caught.value.diagnostics
+        assert wanted in found.message and text[found.start : found.end] in ("A.time", "A.x")
 
 
 def test_names_need_no_ending_if_the_file_is_parquet(tmp_path):

@@ -605,6 +605,24 @@ def told(message: str, code: str, name: str) -> None:
     assert "Traceback" not in message and "\tat " not in message and "org.apache" not in message
 
 
+# ---- pandas on Spark
+
+
+def test_frames_of_pandas_on_spark(spark: SparkSession) -> None:
+    import pyspark.pandas as ps
+
+    table = pa.table({"time": [1, 2, 3], "type": list("AAB")})
+    q = sk.query("RETURN COUNT(*) PATTERN SEQ(A+, B)")
+    frame = spark.createDataFrame(table).pandas_api()
+    result = q.run(frame)
+    assert isinstance(result, ps.DataFrame) and result.to_spark().collect() == [(3.0,)]
+    assert isinstance(q.trends(frame), ps.DataFrame) and "Spark" in q.explain(frame)
+    both = sk.workload({"one": q.text, "two": q.text}).run(frame)
+    assert sorted(both.to_spark().collect()) == [(3.0, "one"), (3.0, "two")] or len(both) == 2
+    with pytest.raises(sk.DataError, match="cannot read data of type pyspark"):
+        q.run(frame["time"])
+
+
 # ---- trends and explain
 
 

@@ -227,3 +227,51 @@ def test_settings_stay(spark: SparkSession, ordered: Path) -> None:
     result = sk.query(MANY).run(ordered, engine="spark")
     assert result.limit(2).count() == 2
     assert {row.key: row.value for row in spark.sql("SET").collect()} == before
+
+
+# ---- nanoseconds, in which pandas keeps times
+
+
+NANOS = """
+    RETURN k, COUNT(*), MIN(A.seen) PATTERN SEQ(A+, B) WHERE [k] GROUP-BY k WITHIN 1 minute SLIDE 30 seconds
+"""
+
+
+def nanoseconds(odd: int = 0) -> pa.Table:
+    """Return events as pandas writes them; `odd` nanoseconds are beside whole microseconds in the other times."""
+    ticks = [n * 7_000_001_000 for n in range(60)]
+    return pa.table(
+        {
+            "time": pa.array(ticks, pa.timestamp("ns")),
+            "type": ["AAB"[n % 3] for n in range(60)],
+            "k": pa.array([n % 2 * 1000 for n in range(60)], pa.timestamp("ns")),
+            "seen": pa.array([tick + odd for tick in ticks], pa.timestamp("ns", "UTC")),
+        }
+    )
+
+
+def test_nanoseconds_that_are_whole_microseconds(tmp_path: Path) -> None:
+    table, q = nanoseconds(), sk.query(NANOS)
+    pq.write_table(table, tmp_path / "events.parquet")
+    here, there = q.run(table), q.run(tmp_path, engine="spark").toArrow()
+    assert there.schema.field("window_start").type == pa.timestamp("us")
+    same = here.cast(there.schema).to_pylist()
+    assert plain(there.to_pylist()) == plain(same) and len(same) > 5
+    trends = q.trends(tmp_path, limit=7, engine="spark").toArrow()
+    local = q.trends(table, limit=7)
+    events = [[(event["label"], event["time"]) for event in row["events"]] for row in trends.to_pylist()]
+    wanted = [[(e["label"], e["time"].to_pydatetime()) for e in row["events"]] for row in local.to_pylist()]
+    assert events == wanted
+
+
+def test_nanoseconds_that_are_not(tmp_path: Path) -> None:
+    table, q = nanoseconds(odd=1), sk.query(NANOS)
+    pq.write_table(table, tmp_path / "events.parquet")
+    assert q.run(tmp_path).num_rows
+    for frame in (q.run(tmp_path, engine="spark"), q.trends(tmp_path, engine="spark")):
+        with pytest.raises(PySparkException) as caught:
+            frame.collect()
+        told(str(caught.value), "time-too-fine", "times in 'seen'")
+        assert "pass engine='local'" in str(caught.value)
+    text = "RETURN COUNT(*) PATTERN SEQ(A+, B) WITHIN 1 minute SLIDE 30 seconds"
+    assert sk.query(text).run(tmp_path, engine="spark").count()  # a column that nobody reads does no harm

@@ -431,8 +431,11 @@ def test_times_of_96_bits_are_instants(tmp_path):
 
 def test_times_finer_than_microseconds(tmp_path):
     write(tmp_path / "f", t=pa.array([1001], pa.timestamp("ns")), x=pa.array([1001], pa.timestamp("ns")))
-    assert everything(tmp_path, ["x"]).schema.field("x").type == pa.timestamp("ns")
-    assert fault(tmp_path).code == "time-too-fine"
+    assert discover(tmp_path).schema.field("x").type == pa.timestamp("us")
+    for columns in (["t"], ["x"]):
+        with pytest.raises(DataError, match="engine='local'") as caught:
+            everything(tmp_path, columns)
+        assert caught.value.diagnostics[0].code == "time-too-fine"
     assert select_pieces(discover(tmp_path), ["t"], "t").spans == ((1, 2),)
 
 

@@ -13,11 +13,11 @@ from typer.core import TyperGroup
 
 from sparkleene import __version__
 from sparkleene.cli import inputs, output_files, show
+from sparkleene.cli.engines import check_engine, choose_engine
 from sparkleene.cli.examples import EXAMPLES
 from sparkleene.cli.failures import render_error, report_failures, usage_error
 from sparkleene.cli.options import (
     Asked,
-    Columns,
     Compiler,
     Conf,
     Engine,
@@ -35,7 +35,7 @@ from sparkleene.cli.options import (
 from sparkleene.cli.progress import note, print_warnings, show_progress
 from sparkleene.cli.results import draw_charts, explain_no_trends, hint_unknown_types, key_names, sort_rows, summary
 from sparkleene.cli.spark_session import describe_jobs, require_pyspark, start_spark
-from sparkleene.columns.files import Files
+from sparkleene.columns.files import Files, is_event_file
 from sparkleene.errors import Place, SparkleeneError
 from sparkleene.workload import Workload
 
@@ -56,7 +56,8 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110},
-    epilog="Exit codes: 0 done, 1 an error in query, data or Spark, 2 a wrong command line, 130 interrupted.",
+    epilog="Exit codes: 0 done, 1 an error in query, data or Spark, 2 a wrong command line, 130 interrupted,"
+    " 141 nobody reads on.",
 )
 
 
@@ -64,11 +65,12 @@ app = typer.Typer(
 @with_reading_options
 def run(
     compiler: Compiler,
+    reader: inputs.Reader,
     query: QueryText,
     events: Events,
     more: More = None,
     sharing: Shared = None,
-    engine: Engine = "spark",
+    engine: Engine = "auto",
     output: Output = None,
     format: Format = None,
     plot: Annotated[bool, typer.Option("--plot", help="Draw the result as text, too.")] = False,
@@ -81,7 +83,6 @@ def run(
     stats: Annotated[
         bool, typer.Option("--stats", help="Tell on standard error what several queries shared.")
     ] = False,
-    columns: Columns = None,
     master: Master = None,
     conf: Conf = None,
 ) -> None:
@@ -94,23 +95,23 @@ def run(
         if not plot_file.lower().endswith((".png", ".svg", ".pdf")):
             message = f"'{plot_file}' does not end in .png, .svg or .pdf"
             raise usage_error(message, "a chart is saved as PNG, SVG or PDF")
-    _check_engine(engine, master, conf)
+    engine = "local" if stats and engine == "auto" else engine
+    check_engine(engine, master, conf)
     asked = compiler.several(query, more, sharing)
     names = dict.fromkeys(output.name for q in queries_of(asked) for output in q.plan.bound.outputs)
     if isinstance(asked, Workload) and plot_file is not None:
         raise usage_error("a picture is of one query", "leave out --plot-file; --plot draws them all as text")
     if stats and not (isinstance(asked, Workload) and engine == "local"):
         raise usage_error("--stats is for several queries in this process", "leave it out, or add --engine local")
-    if engine == "spark":
-        require_pyspark()
     if plot_file is not None and find_spec("matplotlib") is None:
         help = "pip install 'sparkleene[plot]', in a checkout '.[plot]'; --plot needs nothing"
         raise usage_error("pictures need matplotlib", help, code="missing-matplotlib")
     if plot_value is not None and plot_value not in names:
         raise usage_error(f"the result has no aggregate '{plot_value}'", f"choose from {', '.join(names)}")
     drawn = plot or plot_file is not None
-    found = inputs.find_events(events, columns)
-    if engine == "local" or found.blank:
+    found = reader.open(events, compiler.time)
+    engine = choose_engine(engine, found, master, conf)
+    if engine == "local":
         with show_progress(f"counting trends in {_count_events(found)}") as line, print_warnings(line):
             result = asked.run(found)
     else:
@@ -130,13 +131,6 @@ def run(
         if plot_file is not None:
             with output_files.replace_file(plot_file) as path:
                 chart.save(path)
-
-
-def _check_engine(engine: str, master: str | None, conf: Any) -> None:
-    """Raise for settings of Spark where Spark has nothing to do."""
-    if engine == "local" and (master is not None or conf):
-        given = "--master" if master is not None else "--conf"
-        raise usage_error(f"{given} is for Spark", "leave it out, or choose --engine spark")
 
 
 def _count_events(events: Files) -> str:
@@ -166,26 +160,28 @@ def _run_on_spark(
 @with_reading_options
 def trends(
     compiler: Compiler,
+    reader: inputs.Reader,
     query: QueryText,
     events: Events,
     limit: Annotated[int, typer.Option(min=0, metavar="N", help="How many trends.")] = 20,
-    engine: Engine = "local",
-    columns: Columns = None,
+    engine: Engine = "auto",
     master: Master = None,
     conf: Conf = None,
 ) -> None:
     """Show the trends behind a number, a line each."""
-    _check_engine(engine, master, conf)
+    check_engine(engine, master, conf)
     q = compiler.one(query)
-    given = inputs.find_events(events, columns)
-    if engine == "local" or given.blank:
+    given = reader.open(events, compiler.time)
+    engine = choose_engine(engine, given, master, conf)
+    if engine == "local":
         with show_progress(f"looking for trends in {_count_events(given)}") as line, print_warnings(line):
             found = q.trends(given, limit=limit)
     else:
         with show_progress("starting Spark") as line, start_spark(master, conf) as spark:
             line.text = "looking for trends"
             line.more = lambda: describe_jobs(spark)
-            found = q.trends(inputs.read_frame(spark, given), limit=limit).toArrow()
+            data = events if given.kind == "parquet" else inputs.read_frame(spark, given)
+            found = q.trends(data, limit=limit, engine="spark").toArrow()
     for row in found.to_pylist():
         print(show.trend_line(row, q.plan.bound.group_names, q.time, key_names(q)))
     if not found.num_rows and limit:
@@ -228,22 +224,28 @@ def explain(
 @with_reading_options
 def check(
     compiler: Compiler,
+    reader: inputs.Reader,
     query: Queries,
     schema: Annotated[
         str | None, typer.Option(metavar="EVENTS", help="A file of events whose columns the queries should fit.")
     ] = None,
-    columns: Columns = None,
     short: Annotated[
         bool, typer.Option("--short", help="An error is one line, file:line:column, for editors.")
     ] = False,
 ) -> None:
     """Check queries, and the columns they use.
 
-    With --schema the columns and types of a file of events are checked too; nothing is counted.
+    With --schema, or with files of events among the queries, their columns and types are checked too; nothing is
+    counted.
     """
-    if columns is not None and schema is None:
-        raise usage_error("--columns is for a file of events", "add --schema EVENTS")
-    found = None if schema is None else inputs.find_events(schema, columns)
+    events = [given for given in query if is_event_file(given)]
+    query = [given for given in query if given not in events]
+    if not query:
+        raise usage_error(f"'{events[0]}' is a file of events", "give a query too: sparkleene check QUERY EVENTS")
+    events += [] if schema is None else [schema]
+    if reader != inputs.Reader() and not events:
+        raise usage_error("--columns and its like are for a file of events", "add --schema EVENTS")
+    found = reader.open(events, compiler.time) if events else None
     empty = None if found is None else found.empty()
     failed = False
     for given in query:
@@ -319,6 +321,7 @@ def generate(
 @with_reading_options
 def stream(
     compiler: Compiler,
+    reader: inputs.Reader,
     query: QueryText,
     source: Annotated[
         str,
@@ -343,7 +346,6 @@ def stream(
             metavar="COLUMNS", help="The columns, 'time timestamp, type string', or a file like the source's."
         ),
     ] = None,
-    columns: Columns = None,
     update: Annotated[
         bool, typer.Option("--update", help="Rows of open windows too, whenever they change.")
     ] = False,
@@ -377,7 +379,7 @@ def stream(
     if kind == "table" and output is not None:
         raise usage_error("tables are not written to folders", "choose --format csv, json or parquet")
     options = inputs.parse_pairs(option, "--option", "rate=10000")
-    where = (output, kind, checkpoint, columns)
+    where = (output, kind, checkpoint, reader)
     asked = compiler.several(query, more, sharing)
     run_stream(
         StreamRequest(asked, source, options, schema, watermark, update, trigger, once, *where), master, conf

@@ -14,6 +14,8 @@ from sparkleene.errors import Diagnostic, QueryError, SparkleeneError, first_lin
 ERROR = 1
 """The exit code of errors; a command line that makes no sense gives 2, Ctrl-C 130."""
 INTERRUPTED = 130
+UNREAD = 128 + 13
+"""What shells give for a process that SIGPIPE ends: whoever read the output, such as `head`, had enough of it."""
 
 
 WORDS = (
@@ -24,6 +26,7 @@ WORDS = (
     (r"\bpass tiebreak= with", "add --tiebreak with"),
     (r"\bpass time_unit, for example '(\w+)'", r"add --time-unit, for example \1"),
     (r"\bpass time_unit", "add --time-unit"),
+    (r"\bpass engine='local'", "add --engine local"),
     (
         r"the names look like data: name the columns",
         "the first line looks like data: name the columns with --columns",
@@ -66,7 +69,7 @@ def report_failures() -> Iterator[None]:
         _end(render_error(error))
     except BrokenPipeError:
         _silence_output()
-        _end("error: the output was closed before its end (broken pipe)")
+        raise SystemExit(UNREAD) from None
     except KeyboardInterrupt:
         _end("interrupted", INTERRUPTED)
     except OSError as error:
@@ -115,7 +118,7 @@ def spark_message(error: BaseException) -> str:
     # a message of ours: its first line, and lines that begin with a gutter
     more = [re.match(r"\s*\d* *(=|\||-->) ?", line) for line in lines]
     end = next((i for i, line in enumerate(more) if i and not line), len(lines))
-    return re.sub(r"\s+SQLSTATE: \w+\s*$", "", "\n".join(lines[:end]))
+    return in_command_words(re.sub(r"\s+SQLSTATE: \w+\s*$", "", "\n".join(lines[:end])))
 
 
 def _end(text: str, code: int = ERROR) -> NoReturn:

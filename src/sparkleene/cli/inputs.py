@@ -5,12 +5,17 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import timedelta
+from fractions import Fraction
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from sparkleene.cli.failures import usage_error
-from sparkleene.columns.files import Files, open_files
+from sparkleene.columns.files import Files, TextOptions, open_files
+from sparkleene.columns.time_formats import TimeFormat
 from sparkleene.errors import Place
+from sparkleene.language.parser import UNITS
 from sparkleene.language.query_files import split_queries
 
 if TYPE_CHECKING:
@@ -66,27 +71,106 @@ def parse_pairs(given: Sequence[str] | None, option: str, example: str) -> dict[
     return {name.strip(): value for name, _, value in parts}
 
 
-def find_events(given: str | Sequence[str], columns: str | None) -> Files:
-    """Return files of events; `columns` are the names, with commas, of those of CSV files without a header."""
-    return open_files(given, None if columns is None else [name.strip() for name in columns.split(",")])
+def parse_offset(given: str | None) -> float | Fraction | timedelta | None:
+    """Return how far windows are moved: a number in the unit of the times, or a length of time.
+
+    >>> parse_offset("15"), parse_offset("-1.5 hours")
+    (Fraction(15, 1), datetime.timedelta(days=-1, seconds=81000))
+    """
+    if given is None:
+        return None
+    number, _, word = given.strip().partition(" ")
+    unit = UNITS.get(word.strip().lower())
+    try:
+        value = Fraction(number)
+    except (ValueError, ZeroDivisionError):
+        value = None
+    if value is None or (word and unit in (None, "events")):
+        raise usage_error(f"--offset is '{given}'", "write a number, or a length of time such as '15 minutes'")
+    return value if unit is None else timedelta(**{unit: float(value)})
+
+
+@dataclass(frozen=True)
+class Reader:
+    """Opens files of events, with what was said of those that are text."""
+
+    columns: str | None = None
+    delimiter: str | None = None
+    time_format: str | None = None
+
+    def open(self, given: str | Sequence[str], time: str) -> Files:
+        """Return files of events, whose times are in the column `time`; note what was guessed about them."""
+        found = open_files(given, self.text_options(time))
+        if found.kind == "csv" and self.delimiter is None:
+            for source in found.sources:
+                if source.delimiter != "," and ".tsv" not in source.path.name.lower():
+                    shown = {"\t": "tabs"}.get(source.delimiter, f"'{source.delimiter}'")
+                    text = f"note: '{source.path}' has {shown} between its cells; --delimiter says what else"
+                    print(text, file=sys.stderr)
+                    break
+        return found
+
+    def text_options(self, time: str) -> TextOptions:
+        """Return how files of text are read."""
+        names = None if self.columns is None else tuple(name.strip() for name in self.columns.split(","))
+        delimiter = self.delimiter
+        if delimiter is not None:
+            delimiter = {"\\t": "\t", "tab": "\t"}.get(delimiter, delimiter)
+            if len(delimiter.encode()) != 1 or delimiter in '"\r\n':
+                raise usage_error(f"--delimiter is '{delimiter}'", "give one character, such as ';', or tab")
+        if self.time_format is None:
+            return TextOptions(names, delimiter)
+        format = TimeFormat(self.time_format)
+        format.check()
+        return TextOptions(names, delimiter, time, format)
 
 
 def read_frame(spark: SparkSession, found: Files) -> DataFrame:
     """Return files of events as a DataFrame; their columns and types are those that the local engine finds."""
+    text = found.sources[0].text
+    frame = read_raw_frame(spark, found)
+    return frame if text.format is None else parse_frame(frame, text)
+
+
+def parse_frame(frame: DataFrame, text: TextOptions) -> DataFrame:
+    """Return a DataFrame whose times, which are text in a format, are times."""
+    from sparkleene.spark.text_times import parse_times
+
+    return frame if text.format is None or text.time is None else parse_times(frame, text.time, text.format)
+
+
+def read_raw_frame(spark: SparkSession, found: Files) -> DataFrame:
+    """Return files of events as a DataFrame in which times that have a format are text."""
     paths = [str(source.path.absolute()) for source in found.sources]
     if found.kind == "parquet":
         return spark.read.option("mergeSchema", True).parquet(*paths)
-    if found.kind == "json":
-        return spark.read.options(**JSON).json(paths)
-    names = found.columns
-    frame = spark.read.options(**csv_options(paths, header=names is None)).csv(paths)
+    names, text = found.columns, found.sources[0].text
+    signs = {source.delimiter for source in found.sources} if found.kind == "csv" else {","}
+    if len(signs) > 1:
+        message = "Spark reads CSV files with one sign between cells, and these have several"
+        raise usage_error(message, "add --engine local", code="unsupported-data")
+    options = JSON if found.kind == "json" else csv_options(signs.pop(), header=names is None)
+
+    def load(schema: Any = None) -> DataFrame:
+        reader = spark.read.options(**options)
+        return (reader if schema is None else reader.schema(schema)).format(found.kind).load(paths)
+
+    frame = load()
+    if text.format is not None:
+        from pyspark.sql import types as T
+
+        order = list(frame.columns if names is None else names)
+        if text.time in order:
+            fields = list(frame.schema.fields)
+            place = order.index(text.time)
+            fields[place] = T.StructField(fields[place].name, T.StringType())
+            frame = load(T.StructType(fields))
     return frame if names is None else frame.toDF(*names)
 
 
-JSON = {"inferTimestamp": True}
+JSON: dict[str, Any] = {"inferTimestamp": True}
 
 
-def csv_options(paths: Sequence[str], header: bool = True) -> dict[str, Any]:
+def csv_options(delimiter: str, header: bool = True) -> dict[str, Any]:
     """Return how Spark is to read CSV files, so that it finds what the local engine finds."""
-    tabs = any(".tsv" in path.lower() for path in paths)
-    return {"header": header, "inferSchema": True, "sep": "\t" if tabs else ",", "enforceSchema": False}
+    return {"header": header, "inferSchema": True, "sep": delimiter, "enforceSchema": False}

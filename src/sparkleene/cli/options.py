@@ -32,10 +32,6 @@ Shared = Annotated[
 ]
 FILES = "Parquet, CSV or JSON lines: files, folders, patterns."
 Events = Annotated[list[str], typer.Argument(metavar="EVENTS", help=FILES, show_default=False)]
-Columns = Annotated[
-    str | None,
-    typer.Option(metavar="NAMES", help="The columns of CSV files without a header, such as time,type,price."),
-]
 Master = Annotated[
     str | None, typer.Option(metavar="URL", help="Where Spark runs: local[4], spark://host:7077, sc://host:15002.")
 ]
@@ -43,7 +39,8 @@ Conf = Annotated[
     list[str] | None, typer.Option(metavar="KEY=VALUE", help="A setting of Spark; repeat it for each.")
 ]
 Engine = Annotated[
-    Literal["spark", "local"], typer.Option(help="Spark, or this very process, which answers at once.")
+    Literal["auto", "local", "spark"],
+    typer.Option(help="This very process, which answers at once, or Spark; by default by the size of the files."),
 ]
 Output = Annotated[
     str | None, typer.Option("--output", "-o", metavar="PATH", help="A file, or a folder that Spark's tasks write.")
@@ -62,6 +59,11 @@ class Compiler:
     """Compiles the queries that a command is given, with the options for all of them."""
 
     options: Mapping[str, Any]
+
+    @property
+    def time(self) -> str:
+        """The column of times."""
+        return str(self.options["time"])
 
     def one(self, given: str) -> Query:
         """Return the one query that is given."""
@@ -103,6 +105,9 @@ def _reading_options(
     ] = None,
     tiebreak: Annotated[str | None, typer.Option(metavar="COLUMN", help="What orders rows of one time.")] = None,
     time_unit: Annotated[TimeUnit | None, typer.Option(help="What a time column of numbers counts.")] = None,
+    offset: Annotated[
+        str | None, typer.Option(metavar="LENGTH", help="How much later windows start, such as '15 minutes'.")
+    ] = None,
     exact: Annotated[bool, typer.Option("--exact", help="Exact numbers of any length instead of doubles.")] = False,
     hierarchy: Annotated[
         str | None,
@@ -117,23 +122,50 @@ def _reading_options(
             "tiebreak": tiebreak,
             "time_unit": time_unit,
             "numbers": "exact" if exact else "double",
+            "offset": inputs.parse_offset(offset),
             "hierarchy": hierarchy,
         }
     )
 
 
+def _file_options(
+    columns: Annotated[
+        str | None,
+        typer.Option(metavar="NAMES", help="The columns of CSV files without a header, such as time,type,price."),
+    ] = None,
+    delimiter: Annotated[
+        str | None,
+        typer.Option(metavar="SIGN", help="What is between the cells of CSV files; by default what is there."),
+    ] = None,
+    time_format: Annotated[
+        str | None,
+        typer.Option(metavar="FORMAT", help="How CSV and JSON files write times, such as '%d.%m.%Y %H:%M'."),
+    ] = None,
+) -> inputs.Reader:
+    return inputs.Reader(columns, delimiter, time_format)
+
+
+GROUPS: dict[str, Callable[..., Any]] = {"compiler": _reading_options, "reader": _file_options}
+"""What a parameter of a command stands for: options, and what is made of them."""
+
+
 def with_reading_options(command: Callable[..., None]) -> Callable[..., None]:
-    """Give a command the options that say how events are read, in place of its parameter `compiler`."""
-    own, shared = inspect.signature(command), inspect.signature(_reading_options)
-    hints = get_type_hints(command, include_extras=True) | get_type_hints(_reading_options, include_extras=True)
-    names = [name for name in own.parameters if name != "compiler"]
-    chosen = [own.parameters[name] for name in names] + list(shared.parameters.values())
+    """Give a command the options that say how events are read, in place of its parameters in GROUPS."""
+    own = inspect.signature(command)
+    groups = {name: make for name, make in GROUPS.items() if name in own.parameters}
+    hints = get_type_hints(command, include_extras=True)
+    chosen = [own.parameters[name] for name in own.parameters if name not in groups]
+    for make in reversed(groups.values()):
+        hints |= get_type_hints(make, include_extras=True)
+        chosen += inspect.signature(make).parameters.values()
     parameters = [one.replace(annotation=hints[one.name], kind=one.KEYWORD_ONLY) for one in chosen]
 
     @functools.wraps(command)
     def asked(**given: Any) -> None:
-        options = {name: given.pop(name) for name in shared.parameters}
-        command(compiler=_reading_options(**options), **given)
+        made = {}
+        for name, make in groups.items():
+            made[name] = make(**{option: given.pop(option) for option in inspect.signature(make).parameters})
+        command(**made, **given)
 
     asked.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
     asked.__annotations__ = {one.name: one.annotation for one in parameters}

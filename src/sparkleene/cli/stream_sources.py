@@ -9,11 +9,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from sparkleene.cli.failures import usage_error
-from sparkleene.cli.inputs import JSON, csv_options, find_events, read_frame
+from sparkleene.cli.inputs import JSON, Reader, csv_options, parse_frame, read_raw_frame
 from sparkleene.cli.options import Asked, queries_of
 from sparkleene.cli.show import Format
 from sparkleene.columns.fields import missing_column
-from sparkleene.columns.files import open_files
+from sparkleene.columns.files import PLAIN, TextOptions, open_files
 from sparkleene.errors import Place
 from sparkleene.language.printer import quote
 
@@ -43,7 +43,7 @@ class StreamRequest:
     output: str | None = None
     format: Format = "csv"
     checkpoint: str | None = None
-    columns: str | None = None
+    reader: Reader = field(default_factory=Reader)
 
     @property
     def time(self) -> str:
@@ -66,9 +66,12 @@ def check_request(wanted: StreamRequest) -> None:
     """Raise for a source or a delay that cannot be, before Spark is started."""
     if not re.fullmatch(rf"\s*(\d+\s*({UNITS})s?\s*)+", wanted.watermark.lower()):
         raise usage_error(f"--watermark is '{wanted.watermark}'", "give an interval, such as '10 seconds'")
-    if wanted.columns is not None and wanted.kind != "folder":
-        raise usage_error("--columns is for a folder of CSV files", "leave it out")
-    if wanted.columns is not None and wanted.schema is not None and not _is_path(wanted.schema):
+    reader = wanted.reader
+    if reader != Reader() and wanted.kind != "folder":
+        given = "--columns" if reader.columns else "--delimiter" if reader.delimiter else "--time-format"
+        raise usage_error(f"{given} is for a folder of files", "leave it out")
+    reader.text_options(wanted.time)
+    if reader.columns is not None and wanted.schema is not None and not _is_path(wanted.schema):
         help = "leave --columns out; --option header=false says that the files have no header"
         raise usage_error("--schema names the columns already", help)
     if wanted.kind == "generate":
@@ -92,7 +95,7 @@ def check_request(wanted: StreamRequest) -> None:
 def _check_folder(wanted: StreamRequest) -> None:
     """Raise if nothing tells the columns or the format of the files that will come into a folder."""
     if any(path.is_file() for path in Path(wanted.source).rglob("[!._]*")):
-        find_events(wanted.source, wanted.columns)
+        wanted.reader.open(wanted.source, wanted.time)
         return
     known = wanted.schema is not None and _is_path(wanted.schema)
     if wanted.schema is None or not (known or "format" in wanted.options):
@@ -111,7 +114,7 @@ def read_windows(spark: SparkSession, wanted: StreamRequest) -> DataFrame:
 
     quoted = quote(time)
     if isinstance(frame.schema[time].dataType, TimestampNTZType):  # which Spark has no watermarks for
-        frame = frame.withColumn(time, F.col(quoted).cast("timestamp"))
+        frame = frame.withColumn(time, F.col(quoted).cast("timestamp_ltz"))
     timed = frame.withWatermark(quoted if not time.isidentifier() else time, wanted.watermark)
     result: DataFrame = wanted.query.run(timed, output_mode="update" if wanted.update else "append")
     return result
@@ -133,20 +136,21 @@ def _read_events(spark: SparkSession, wanted: StreamRequest) -> DataFrame:
 
 def _read_folder(spark: SparkSession, wanted: StreamRequest) -> DataFrame:
     """Return the files that come into a folder; those that are there tell the columns, or the option does."""
-    schema = _read_schema(spark, wanted.schema or wanted.source, wanted.columns)
+    text = wanted.reader.text_options(wanted.time)
+    schema = _read_schema(spark, wanted.schema or wanted.source, text)
     options = dict(wanted.options)
     kind = options.pop("format", None)
-    if kind is None:
-        like = wanted.source if wanted.schema is None or not _is_path(wanted.schema) else wanted.schema
-        kind = open_files(like).kind
+    like = wanted.source if wanted.schema is None or not _is_path(wanted.schema) else wanted.schema
+    known = None if kind is not None and not any(Path(like).rglob("[!._]*")) else open_files(like, text)
+    kind = kind or (known.kind if known is not None else "")
     more: dict[str, Any] = {}
     if kind == "csv":
-        tabs = [str(path) for path in Path(wanted.source).rglob("*.tsv*")]
-        more = csv_options(tabs, header=wanted.columns is None) | {"inferSchema": False}
+        sign = text.delimiter or (known.sources[0].delimiter if known is not None else ",")
+        more = csv_options(sign, header=text.columns is None) | {"inferSchema": False}
     elif kind == "json":
         more = JSON
     reader = spark.readStream.format(kind).schema(schema).options(**(more | options))
-    return reader.load(str(Path(wanted.source).absolute()))
+    return parse_frame(reader.load(str(Path(wanted.source).absolute())), text)
 
 
 def _read_topic(spark: SparkSession, wanted: StreamRequest) -> DataFrame:
@@ -173,11 +177,17 @@ def decode_messages(messages: DataFrame, schema: StructType) -> DataFrame:
     return messages.select(F.from_json(text, schema, {"mode": "FAILFAST"}).alias("event")).select("event.*")
 
 
-def _read_schema(spark: SparkSession, given: str, columns: str | None = None) -> StructType:
-    """Return columns: those of files, or as SQL writes them."""
+def _read_schema(spark: SparkSession, given: str, text: TextOptions = PLAIN) -> StructType:
+    """Return columns: those of files, or as SQL writes them; times that have a format are text."""
     if _is_path(given):
-        return read_frame(spark, find_events(given, columns)).schema
-    return spark.createDataFrame([], given).schema
+        return read_raw_frame(spark, open_files(given, text)).schema
+    schema = spark.createDataFrame([], given).schema
+    if text.format is None:
+        return schema
+    from pyspark.sql import types as T
+
+    kinds = [(field.name, T.StringType() if field.name == text.time else field.dataType) for field in schema]
+    return T.StructType([T.StructField(*each) for each in kinds])
 
 
 def _is_path(given: str) -> bool:

@@ -14,9 +14,11 @@ import pyarrow.csv as pc_csv
 import pyarrow.json as pc_json
 import pyarrow.parquet as pq
 
+from sparkleene.columns.delimiters import guess_delimiter
 from sparkleene.columns.fields import kind
 from sparkleene.columns.hive import PartitionColumn, check_partition, infer_partitions
 from sparkleene.columns.paths import File, Paths, is_uri, list_files, path_texts, suggest_file
+from sparkleene.columns.time_formats import TimeFormat
 from sparkleene.errors import DataError, Place, first_line
 
 _NUMBER = "__fragment_index"
@@ -38,13 +40,29 @@ _NULL_OPTIONS: dict[str, Any] = {
 
 
 @dataclass(frozen=True)
+class TextOptions:
+    """How files of text, CSV and JSON lines, are read."""
+
+    columns: tuple[str, ...] | None = None
+    """Names for the columns of CSV files without a header."""
+    delimiter: str | None = None
+    """What is between the cells of CSV files; by default what a file looks like."""
+    time: str | None = None
+    """A column of times that are written in a format of their own."""
+    format: TimeFormat | None = None
+    """How they are written."""
+
+
+PLAIN = TextOptions()
+
+
+@dataclass(frozen=True)
 class EventFile:
     """A file of events, or a folder of Parquet files that is read as one."""
 
     path: Path
     kind: Kind
-    columns: tuple[str, ...] | None = None
-    """Names for the columns of a CSV file without a header."""
+    text: TextOptions = PLAIN
     inside: tuple[File, ...] = ()
     """The files of a folder."""
     partitions: Mapping[str, PartitionColumn] = field(default_factory=dict)
@@ -55,7 +73,9 @@ class EventFile:
         """The columns."""
         try:
             if self.kind == "csv":
-                return self._csv_schema() if self.columns is None else self._named(self.columns)
+                columns = self.text.columns
+                schema = self._csv_schema() if columns is None else self._named(columns)
+                return self._timed(schema)
             if self.kind == "json":
                 return self._json.schema
             return self._folder_schema() if self.inside else pq.read_schema(self.path)
@@ -68,14 +88,15 @@ class EventFile:
             if self.kind == "csv":
                 if self._bare:
                     return self.schema.empty_table().select(needed)
-                convert = pc_csv.ConvertOptions(include_columns=needed, **_NULL_OPTIONS)
-                names = None if self.columns is None else self.schema.names
-                return pc_csv.read_csv(
+                convert = pc_csv.ConvertOptions(include_columns=needed, column_types=self._texts(), **_NULL_OPTIONS)
+                names = None if self.text.columns is None else self.schema.names
+                found = pc_csv.read_csv(
                     str(self.path),
                     read_options=pc_csv.ReadOptions(column_names=names),
-                    parse_options=_parse(self.path),
+                    parse_options=self._parse,
                     convert_options=convert,
                 )
+                return self._read_times(found)
             if self.kind == "json":
                 return self._json.select(needed)
             text = (pa.string(), pa.large_string())
@@ -141,8 +162,8 @@ class EventFile:
         with pc_csv.open_csv(
             str(self.path),
             read_options=pc_csv.ReadOptions(autogenerate_column_names=headerless),
-            parse_options=_parse(self.path),
-            convert_options=pc_csv.ConvertOptions(**_NULL_OPTIONS),
+            parse_options=self._parse,
+            convert_options=pc_csv.ConvertOptions(column_types=self._texts(), **_NULL_OPTIONS),
         ) as reader:
             return reader.schema
 
@@ -159,7 +180,7 @@ class EventFile:
     @cached_property
     def _bare(self) -> bool:
         """Whether there is nothing in a CSV file without a header, which Arrow refuses to read."""
-        if self.columns is None:
+        if self.text.columns is None:
             return False
         with pa.input_stream(str(self.path)) as stream:
             while piece := stream.read(1 << 16):
@@ -168,9 +189,45 @@ class EventFile:
         return True
 
     @cached_property
+    def delimiter(self) -> str:
+        """What is between the cells of a CSV file."""
+        if self.text.delimiter is not None:
+            return self.text.delimiter
+        return "\t" if ".tsv" in self.path.name.lower() else guess_delimiter(self.path)
+
+    @property
+    def _parse(self) -> pc_csv.ParseOptions:
+        """How the cells of a CSV file are parted."""
+        return pc_csv.ParseOptions(delimiter=self.delimiter)
+
+    def _texts(self) -> dict[str, pa.DataType]:
+        """Return the columns that are read as text, whatever they look like."""
+        return {} if self.text.time is None or self.text.format is None else {self.text.time: pa.string()}
+
+    def _timed(self, schema: pa.Schema) -> pa.Schema:
+        """Return the columns of a file, of which one has times in a format."""
+        if self.text.format is None or self.text.time not in schema.names:
+            return schema
+        place = schema.get_field_index(self.text.time)
+        return schema.set(place, pa.field(self.text.time, self.text.format.type))
+
+    def _read_times(self, table: pa.Table) -> pa.Table:
+        """Return what was read with the times that are in a format."""
+        time, format = self.text.time, self.text.format
+        if format is None or time is None or time not in table.column_names:
+            return table
+        return table.set_column(table.column_names.index(time), time, format.read(table.column(time), time))
+
+    @cached_property
     def _json(self) -> pa.Table:
         """All of a file of JSON lines, whose columns nothing tells beforehand."""
         table = pc_json.read_json(str(self.path))
+        time, format = self.text.time, self.text.format
+        if format is not None and time in table.column_names:
+            if pa.types.is_timestamp(table.schema.field(time).type):  # Arrow took the text for times in ISO 8601
+                parse = pc_json.ParseOptions(explicit_schema=pa.schema([(time, pa.string())]))
+                table = pc_json.read_json(str(self.path), parse_options=parse)
+            table = self._read_times(table)
         for i, each in enumerate(table.schema):
             if pa.types.is_string(each.type):
                 table = table.set_column(i, each.name, _times(table.column(i)))
@@ -210,7 +267,7 @@ class Files:
     @property
     def columns(self) -> tuple[str, ...] | None:
         """The names given to the columns of CSV files without a header, of which each has as many."""
-        given = self.sources[0].columns
+        given = self.sources[0].text.columns
         return given if given is None or self.names else None
 
     @cached_property
@@ -244,11 +301,8 @@ class Files:
             raise _unfit(error) from error
 
 
-def open_files(given: Paths, columns: Sequence[str] | None = None) -> Files:
-    """Return the files of a path, a folder, a pattern such as `events/*.csv`, or of several of these.
-
-    `columns` names the columns of CSV files without a header.
-    """
+def open_files(given: Paths, text: TextOptions = PLAIN) -> Files:
+    """Return the files of a path, a folder, a pattern such as `events/*.csv`, or of several of these."""
     sources = [source for path in path_texts(given) for source in _open_path(path)]
     kinds = sorted({source.kind for source in sources})
     if len(kinds) > 1:
@@ -256,11 +310,14 @@ def open_files(given: Paths, columns: Sequence[str] | None = None) -> Files:
         raise PLACE.error("unsupported-data", message, help="give files of one kind")
     if not kinds:
         raise PLACE.error("missing-file", "no file is given")
-    if columns is not None:
-        if kinds != ["csv"]:
-            message = f"names of columns are for CSV files without a header, and this is {kinds[0]}"
-            raise PLACE.mistake("bad-option", message, help="leave the names of columns out")
-        sources = [replace(source, columns=tuple(columns)) for source in sources]
+    for what, option, fitting in (
+        ("names of columns are for CSV files without a header", text.columns, ["csv"]),
+        ("a delimiter is for CSV files", text.delimiter, ["csv"]),
+        ("a time format is for CSV and JSON files", text.format, ["csv", "json"]),
+    ):
+        if option is not None and kinds[0] not in fitting:
+            raise PLACE.mistake("bad-option", f"{what}, and this is {kinds[0]}", help="leave the option out")
+    sources = [replace(source, text=text) for source in sources]
     partitions = infer_partitions([file for source in sources for file in source.inside])
     sources = [replace(source, partitions=_partitions_of(source, partitions)) for source in sources]
     return Files(kinds[0], tuple(sources))
@@ -305,6 +362,15 @@ def _partition_type(column: PartitionColumn) -> pa.DataType:
     return pa.dictionary(pa.int32(), column.type) if kind(column.type) == "text" else column.type
 
 
+def is_event_file(given: str) -> bool:
+    """Tell whether a text is the path of files of events, by their names.
+
+    >>> is_event_file("events.csv"), is_event_file("query.q"), is_event_file("RETURN COUNT(*) PATTERN A")
+    (True, False, False)
+    """
+    return _by_name(Path(given)) is not None
+
+
 def _by_name(path: Path) -> Kind | None:
     name = path.name.lower()
     kinds: tuple[tuple[Kind, tuple[str, ...]], ...] = (("parquet", PARQUET), ("csv", CSV), ("json", JSON))
@@ -327,11 +393,6 @@ def _kind(path: Path) -> Kind:
         f"the file '{path}' is neither Parquet, CSV nor JSON lines",
         help=f"name it {', '.join((*CSV, *JSON))}; Parquet files are known by their first bytes",
     )
-
-
-def _parse(path: Path) -> pc_csv.ParseOptions:
-    """Return how the cells of a file are parted."""
-    return pc_csv.ParseOptions(delimiter="\t" if ".tsv" in path.name.lower() else ",")
 
 
 def _times(column: Any) -> Any:

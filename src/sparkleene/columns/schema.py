@@ -49,11 +49,12 @@ def result_schema(plan: Plan, table: pa.Table, options: Options, place: Place) -
     exact = options.numbers == "exact"
     for output in bound.outputs:
         if output.function in ("min", "max"):
-            back = low_values(table, output.path, False, place)[1]
+            back = low_values(table, output.path, False, place, output.span)[1]
             fields.append((output.name, back(np.zeros(0)).type))
             continue
         if output.path:
-            exact_values(table, output.path, place) if exact else sum_values(table, output.path, place)
+            given = (table, output.path, place, output.span)
+            exact_values(*given) if exact else sum_values(*given)
         text = exact and output.function != "avg" and output.log is None
         fields.append((output.name, pa.string() if text else pa.float64()))
     return pa.schema(fields)

@@ -1,12 +1,14 @@
-"""Data as users have it (Arrow, pandas, polars, files) to Arrow tables, and results back to the same kind."""
+"""Data as users have it (Arrow, frames, rows, files) to Arrow tables, and results back to the same kind."""
 
 from __future__ import annotations
 
 import os
 import sys
 from collections import Counter
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
+from weakref import WeakSet
 
 import pyarrow as pa
 
@@ -17,13 +19,71 @@ from sparkleene.errors import DataError, first_line
 Back = Callable[[pa.Table], Any]
 
 
+KINDS = (
+    "a pyarrow Table, RecordBatch, Dataset or reader, a DataFrame of pandas or polars, anything else that gives an"
+    " Arrow stream (a relation of DuckDB), a list of dicts, or paths of Parquet, CSV or JSON lines"
+)
+
+
+_READ: WeakSet[Any] = WeakSet()
+"""Readers that were read, which would seem to have no rows the second time."""
+
+
+@dataclass(frozen=True)
+class ArrowStream:
+    """Data that comes as Arrow batches, once."""
+
+    reader: pa.RecordBatchReader
+
+    def read(self, needed: list[str]) -> pa.Table:
+        """Return some of the columns."""
+        names = self.reader.schema.names
+        places = [names.index(name) for name in needed]
+        schema = pa.schema([self.reader.schema.field(i) for i in places])
+        try:
+            batches = [batch.select(places) for batch in self.reader]
+        except (pa.ArrowException, OSError, RuntimeError, ValueError) as error:
+            message = "the data's stream of batches cannot be read"
+            raise PLACE.error("unsupported-data", message, notes=[first_line(error)]) from error
+        return pa.Table.from_batches(batches, schema)
+
+
+@dataclass(frozen=True)
+class Rows:
+    """A list of dicts as a table, whose results are such a list too."""
+
+    table: pa.Table
+
+
+def is_paths(data: Any) -> bool:
+    """Tell whether data is a path, or several."""
+    if isinstance(data, list | tuple):
+        return bool(data) and all(isinstance(one, str | os.PathLike) for one in data)
+    return isinstance(data, str | os.PathLike)
+
+
 def open_data(data: Any) -> Any:
-    """Return data as it is, and paths as the files they name, so that these are looked at once."""
-    if isinstance(data, str | os.PathLike):
+    """Return data so that it can be looked at twice: paths as the files they name, streams and rows as opened."""
+    if is_paths(data):
         return open_files(data)
-    if isinstance(data, list | tuple) and data and all(isinstance(one, str | os.PathLike) for one in data):
-        return open_files(data)
-    return data
+    if isinstance(data, list | tuple) and data and all(isinstance(one, Mapping) for one in data):
+        return Rows(_from_rows(data))
+    if _is_of(data, "pyarrow.dataset", "Scanner"):
+        return ArrowStream(data.to_reader())
+    arrow = isinstance(data, pa.Table | pa.RecordBatch) or _is_frame(data, "pandas") or _is_frame(data, "polars")
+    if arrow or _is_dataset(data) or not (hasattr(data, "__arrow_c_stream__") or _is_batch(data)):
+        return data
+    try:
+        if _is_batch(data):
+            return pa.record_batch(data)
+        if isinstance(data, pa.RecordBatchReader):
+            if data in _READ:
+                raise ValueError("it was read before, and comes once")
+            _READ.add(data)
+        return ArrowStream(pa.RecordBatchReader.from_stream(data))
+    except (pa.ArrowException, TypeError, ValueError) as error:  # a stream of something else than rows
+        message = f"the Arrow stream of {_type_name(data)} cannot be read as a table"
+        raise PLACE.error("unsupported-data", message, notes=[first_line(error), f"data is {KINDS}"]) from error
 
 
 def read_data(
@@ -45,6 +105,12 @@ def read_data(
         return data.select(needed), _same
     if isinstance(data, pa.RecordBatch):
         return pa.Table.from_batches([data.select(needed)]), _batch
+    if isinstance(data, Rows):
+        return data.table.select(needed), pa.Table.to_pylist
+    if isinstance(data, ArrowStream):
+        return data.read(needed), _same
+    if _is_dataset(data):
+        return data.to_table(columns=needed), _same
     if _is_frame(data, "pandas"):
         return _from_pandas(data, needed), pa.Table.to_pandas
     if _is_frame(data, "polars"):
@@ -61,20 +127,36 @@ def column_names(data: Any) -> list[str]:
     >>> column_names(pa.table({"time": [1], "type": ["A"]}))
     ['time', 'type']
     """
-    if isinstance(data, pa.Table | pa.RecordBatch):
+    data = open_data(data)
+    if isinstance(data, pa.Table | pa.RecordBatch) or _is_dataset(data):
         return list(data.schema.names)
+    if isinstance(data, Rows):
+        return list(data.table.column_names)
+    if isinstance(data, ArrowStream):
+        return list(data.reader.schema.names)
     if _is_frame(data, "pandas"):
         return [str(name) for name in data.columns]
     if _is_frame(data, "polars"):
         return list(data.columns)
-    data = open_data(data)
     if isinstance(data, Files):
         return data.names
-    help = "call .collect() first" if type(data).__name__ == "LazyFrame" else None
-    kinds = "a pyarrow Table or RecordBatch, a pandas or polars DataFrame, or paths of Parquet, CSV or JSON lines"
-    name = f"{type(data).__module__}.{type(data).__qualname__}".removeprefix("builtins.")
-    message = f"cannot read data of type {name}"
-    raise PLACE.error("unsupported-data", message, help=help, notes=[f"data is {kinds}"])
+    message = f"cannot read data of type {_type_name(data)}"
+    raise PLACE.error("unsupported-data", message, help=_advise(data), notes=[f"data is {KINDS}"])
+
+
+def _advise(data: Any) -> str | None:
+    """Return what to do with data that cannot be read."""
+    if type(data).__name__ == "LazyFrame":
+        return "call .collect() first"
+    if isinstance(data, Mapping):
+        return "make a table of its columns: pa.table(data)"
+    if isinstance(data, list | tuple):
+        return "a list holds paths, or a dict for each row" if data else "the list is empty, and tells no columns"
+    return None
+
+
+def _type_name(data: Any) -> str:
+    return f"{type(data).__module__}.{type(data).__qualname__}".removeprefix("builtins.")
 
 
 def _needed(data: Any, names: list[str], columns: Collection[str] | None) -> list[str]:
@@ -99,8 +181,39 @@ def _missing(data: Any, name: str, names: list[str]) -> DataError:
 
 def _is_frame(data: Any, library: str) -> bool:
     """Tell whether the data is a DataFrame of a library, without importing it."""
-    module = sys.modules.get(library)
-    return module is not None and isinstance(data, module.DataFrame)
+    return _is_of(data, library, "DataFrame")
+
+
+def _is_dataset(data: Any) -> bool:
+    """Tell whether the data is a Dataset of pyarrow."""
+    return _is_of(data, "pyarrow.dataset", "Dataset")
+
+
+def _is_of(data: Any, module: str, name: str) -> bool:
+    """Tell whether the data is of a class, without importing the module of it."""
+    found = sys.modules.get(module)
+    return found is not None and isinstance(data, getattr(found, name))
+
+
+def _is_batch(data: Any) -> bool:
+    """Tell whether the data is one batch of another library."""
+    return hasattr(data, "__arrow_c_array__") and not hasattr(data, "__arrow_c_stream__")
+
+
+def _from_rows(rows: Sequence[Mapping[str, Any]]) -> pa.Table:
+    """Return a list of dicts as a table; where one lacks a key, it is NULL there."""
+    names = dict.fromkeys(name for row in rows for name in row)
+    if not names or not all(isinstance(name, str) for name in names):
+        raise PLACE.error("unsupported-data", "the keys of the rows are not the names of columns", help="use text")
+    columns = {}
+    for name in names:
+        try:
+            columns[name] = pa.array([row.get(name) for row in rows])
+        except (pa.ArrowException, TypeError, ValueError, OverflowError) as error:
+            message = f"the values of '{name}' in the rows have no common type"
+            help = "give them one type"
+            raise PLACE.error("unsupported-data", message, help=help, notes=[first_line(error)]) from error
+    return pa.table(columns)
 
 
 def _same(table: pa.Table) -> pa.Table:

@@ -137,20 +137,43 @@ def _no_time(column: Any, name: str, place: Place, numbered: bool) -> DataError:
     help = f"cast '{name}' to a timestamp or to a number in the data"
     if kind(column.type) != "text":
         return place.error("wrong-type", message, help=help)
-    values = decode(simplify(column))
-    for type, like in _LIKE_TIMES.items():
-        fits = pc.match_substring_regex(values, like)
-        good = pc.sum(fits).as_py() or 0
-        bad = len(fits) - fits.null_count - good
-        if good and not bad:
+    values = decode(simplify(column)).combine_chunks()
+
+    def show(row: int) -> str:
+        return f"{f'row {row}' if numbered else 'some row'} is {sample(values.slice(row, 1))}"
+
+    notes = [_ROWS] if numbered else []
+    like = {type: as_numpy(_is_like_time(values, type)) for type in _LIKE_TIMES}
+    fits = np.logical_or.reduce(list(like.values()))
+    there = as_numpy(values.is_valid())
+    odd = np.flatnonzero(there & ~fits)
+    if odd.size >= fits.sum():
+        if odd.size:
+            message = f"a time cannot be read: '{name}' is text, and {show(int(odd[0]))}"
+        return place.error("wrong-type", message, help=help, notes=notes if odd.size else [])
+    if odd.size:
+        message = f"most of '{name}' are times, but it is text: {show(int(odd[0]))}"
+        return place.error("wrong-type", message, help="drop such rows, or give them a time", notes=notes)
+    for type, good in like.items():
+        if good.sum() == there.sum():
             help += f": pc.cast(column, {type}) in pyarrow does" if numbered else ""
-            break
-        if good > bad:
-            row = int(np.argmax(as_numpy(pc.equal(fits, False).fill_null(False))))
-            where, notes = (f"row {row}", [_ROWS]) if numbered else ("some row", [])
-            message = f"most of '{name}' are times, but it is text: {where} is {sample(values.slice(row))}"
-            return place.error("wrong-type", message, help="drop such rows, or give them a time", notes=notes)
-    return place.error("wrong-type", message, help=help)
+            return place.error("wrong-type", message, help=help)
+    first = next(good for good in like.values() if good.any())
+    other = np.flatnonzero(there & ~first)
+    message = f"times in '{name}' are written in several ways: {show(int(np.argmax(first)))}, {show(int(other[0]))}"
+    return place.error("wrong-type", message, help=f"write those in '{name}' in one way", notes=notes)
+
+
+def _is_like_time(values: Any, type: str) -> Any:
+    """Tell of each text whether it can be read as a type; NULL cannot."""
+    like = pc.match_substring_regex(values, _LIKE_TIMES[type]).fill_null(False)
+    if "timestamp" not in type:
+        return like
+    # 30 February looks like a time: days are those of the calendar
+    parts = pc.if_else(like, pc.utf8_slice_codeunits(values, 0, 10), None)
+    day = pc.strptime(parts, format="%Y-%m-%d", unit="s", error_is_null=True)
+    same = pc.equal(pc.strftime(day, format="%Y-%m-%d"), parts)
+    return pc.and_(like, same.fill_null(False))
 
 
 def _float_time(column: Any, name: str, time_unit: str | None, place: Place, numbered: bool) -> Time:

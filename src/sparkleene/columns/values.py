@@ -16,6 +16,7 @@ from sparkleene.columns.fields import (
     EXACT,
     as_numpy,
     bounds,
+    decode,
     describe_column,
     doubles,
     find_column,
@@ -24,7 +25,7 @@ from sparkleene.columns.fields import (
     simplify,
     value_type,
 )
-from sparkleene.errors import Place
+from sparkleene.errors import NOWHERE, Place, Span
 from sparkleene.language.bound import Path
 
 Floats = np.ndarray[Any, np.dtype[np.float64]]
@@ -34,26 +35,37 @@ NULL = -(2**63)
 """The least int64 stands for NULL among exact values."""
 
 
-def _number(table: pa.Table, path: Path, place: Place, what: str) -> Any:
+def _number(table: pa.Table, path: Path, place: Place, span: Span) -> Any:
     """Return a column of numbers in a plain type, or raise."""
-    found = find_column(table, path, place)
+    found = find_column(table, path, place, span)
     column = simplify(found)
-    if kind(column.type) not in ("number", "null"):
-        help = "convert the column in the data" if kind(column.type) == "text" else None
-        raise place.error("wrong-type", f"{what} needs numbers, but {describe_column(path, found)}", help=help)
+    word = kind(column.type)
+    if word not in ("number", "null"):
+        timed = "timestamp" in word
+        help = "MIN and MAX take times" if timed else "convert the column in the data" if word == "text" else None
+        shown = found
+        if word == "text":  # of text that is mostly numbers, show what is none
+            text = decode(column)
+            like = pc.match_substring_regex(text, r"^\s*[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?\s*$")
+            odd = text.filter(pc.equal(like, False))
+            shown = odd if len(odd) else found
+        message = f"a sum needs numbers, but {describe_column(path, shown)}"
+        raise place.error("wrong-type", message, span, help)
     return column.cast(pa.int64()) if pa.types.is_null(column.type) else column
 
 
-def sum_values(table: pa.Table, path: Path, place: Place = Place()) -> Floats:
+def sum_values(table: pa.Table, path: Path, place: Place = Place(), span: Span = NOWHERE) -> Floats:
     """Return a column of numbers as float64, NaN for NULL.
 
     >>> sum_values(pa.table({"x": [1, None]}), ("x",))
     array([ 1., nan])
     """
-    return doubles(_number(table, path, place, "a sum"))
+    return doubles(_number(table, path, place, span))
 
 
-def exact_values(table: pa.Table, path: Path, place: Place = Place()) -> tuple[tuple[Integers, Fraction], ...]:
+def exact_values(
+    table: pa.Table, path: Path, place: Place = Place(), span: Span = NOWHERE
+) -> tuple[tuple[Integers, Fraction], ...]:
     """Return integers and scales: a value is the sum of its integers times their scales; the least int64 is NULL.
 
     One part is enough for most columns; doubles of very different sizes take a few.
@@ -61,7 +73,7 @@ def exact_values(table: pa.Table, path: Path, place: Place = Place()) -> tuple[t
     >>> exact_values(pa.table({"x": [0.5, 3.0, None]}), ("x",))
     ((array([                   1,                    6, -9223372036854775808]), Fraction(1, 2)),)
     """
-    column = _number(table, path, place, "a sum")
+    column = _number(table, path, place, span)
     if column.type == pa.float64():
         result = _exact_floats(doubles(column))
     elif pa.types.is_decimal(column.type):
@@ -73,9 +85,8 @@ def exact_values(table: pa.Table, path: Path, place: Place = Place()) -> tuple[t
     if result is None:
         message = f"the values of '{'.'.join(path)}' have no exact form in a few 64-bit integers"
         help = "use double mode, or round the column in the data"
-        raise place.error(
-            "not-exact", message, help=help, notes=[describe_column(path, find_column(table, path, place))]
-        )
+        notes = [describe_column(path, find_column(table, path, place))]
+        raise place.error("not-exact", message, span, help, notes)
     return result
 
 
@@ -128,7 +139,7 @@ def _exact_decimals(column: Any) -> tuple[tuple[Integers, Fraction], ...] | None
 
 
 def low_values(
-    table: pa.Table, path: Path, maximum: bool, place: Place = Place()
+    table: pa.Table, path: Path, maximum: bool, place: Place = Place(), span: Span = NOWHERE
 ) -> tuple[Floats, Callable[[Floats], pa.Array]]:
     """Return float64 keys whose least is the MIN (or MAX), and the way back from keys to values; NaN is NULL.
 
@@ -136,11 +147,11 @@ def low_values(
     >>> back(np.array([keys[0], np.nan])).to_pylist()
     ['b', None]
     """
-    found = find_column(table, path, place)
+    found = find_column(table, path, place, span)
     column = simplify(found)
     word = kind(column.type)
     if word == "other":
-        raise place.error("wrong-type", f"values cannot be ordered: {describe_column(path, found)}")
+        raise place.error("wrong-type", f"values cannot be ordered: {describe_column(path, found)}", span)
     type = value_type(found.type)
     sign = -1.0 if maximum else 1.0
     if pa.types.is_null(column.type):

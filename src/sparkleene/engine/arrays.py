@@ -157,9 +157,9 @@ def _sums(made: Aggregates, table: pa.Table, rows: SubStreams, exact: bool, plac
         if not total.path:
             some = [(np.ones(table.num_rows, dtype), Fraction(1))]
         elif exact:
-            some = list(values.exact_values(table, total.path, place))
+            some = list(values.exact_values(table, total.path, place, total.span))
         else:
-            some = [(values.sum_values(table, total.path, place), Fraction(1))]
+            some = [(values.sum_values(table, total.path, place, total.span), Fraction(1))]
         if total.present and total.path:
             absent = some[0][0] == null if exact else np.isnan(some[0][0])
             some = [(np.where(absent, null, dtype(1)), Fraction(1))]
@@ -180,7 +180,7 @@ def _lows(
     lows = np.empty((len(made.lows), len(rows.tick)))
     back: list[Callable[[Array], pa.Array]] = []
     for i, low in enumerate(made.lows):
-        keys, to_values = values.low_values(table, low.path, low.maximum, place)
+        keys, to_values = values.low_values(table, low.path, low.maximum, place, low.span)
         lows[i] = rows.take(keys)
         back.append(to_values)
     return lows, tuple(back)

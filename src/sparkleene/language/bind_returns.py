@@ -145,7 +145,7 @@ def _bind_aggregate(item: ast.Item, aggregate: ast.Aggregate, scope: Scope) -> O
     log = () if aggregate.log is None else (f"log{aggregate.log}",)
     name = item.alias or "_".join((*log, aggregate.function, *written))
     if ref is None:
-        return Output(name, aggregate.function, frozenset(), (), aggregate.log)
+        return Output(name, aggregate.function, frozenset(), (), aggregate.log, aggregate.span)
     if ref.next:
         scope.report_misplaced_next("RETURN", ref.span)
         return None
@@ -158,7 +158,7 @@ def _bind_aggregate(item: ast.Item, aggregate: ast.Aggregate, scope: Scope) -> O
             "negated-aggregate", f"'{ref.parts[0]}' is negated: no trend holds such an event", ref.span
         )
         return None
-    return Output(name, aggregate.function, frozenset(labels), found[1], aggregate.log)
+    return Output(name, aggregate.function, frozenset(labels), found[1], aggregate.log, ref.span)
 
 
 def _find_counted(ref: ast.Ref, scope: Scope) -> tuple[tuple[int, ...], tuple[str, ...]] | None:

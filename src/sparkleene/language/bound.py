@@ -106,6 +106,7 @@ class Output:
     labels: frozenset[int]
     path: Path
     log: Literal[2, 10] | None
+    span: Span = field(default=NOWHERE, compare=False, repr=False)
 
 
 @dataclass(frozen=True, slots=True)

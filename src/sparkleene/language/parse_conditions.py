@@ -138,9 +138,7 @@ class ConditionParser(Cursor):
         if not self.following.has("("):
             return self.path()
         if token.value.upper() != "NEXT":
-            advice = (
-                suggest(token.value.upper(), ("NEXT",)) or "only NEXT(label).attribute may stand in a condition"
-            )
+            advice = self.advise_function(token.value.upper())
             self.fail("unknown-function", f"unknown function {token.display} in a condition", token.span, advice)
         self.advance()
         self.advance()
@@ -149,6 +147,17 @@ class ConditionParser(Cursor):
         self.expect(".", "'.' and an attribute", f"write NEXT({label.value}).attribute")
         path = self.path()
         return ast.Ref((label.value, *path.parts), True, span=token.span.to(path.span))
+
+    def advise_function(self, word: str) -> str:
+        """Return what to write for a function that there is not."""
+        if word in ("PREV", "PREVIOUS", "LAG"):
+            inside = self.tokens[min(self.place + 2, len(self.tokens) - 1)]
+            label = inside.text if inside.is_name else "S"
+            return (
+                f"write the earlier event plainly, and the later one with NEXT:"
+                f" for {label}.x > {word}({label}).x write NEXT({label}).x > {label}.x"
+            )
+        return suggest(word, ("NEXT",)) or "only NEXT(label).attribute may stand in a condition"
 
     def require_condition(self, expr: ast.Expr) -> ast.Expr:
         """Return the expression if it can be true or false, else fail."""

@@ -180,8 +180,9 @@ class Parser(ConditionParser, PatternParser):
         """Return the clause keyword that a name was probably meant to be."""
         if token.kind != "name":
             return None
-        close = get_close_matches(token.value.upper(), CLAUSES, n=1, cutoff=0.75)
-        return close[0] if close else None
+        word = token.value.upper()
+        close = get_close_matches(word, CLAUSES, n=1, cutoff=0.75)
+        return close[0] if close else "RETURN" if word == "SELECT" else None
 
     def skip_clause(self) -> None:
         """Skip to the next clause, or to what looks like a misspelt one."""

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
+from sparkleene.errors import NOWHERE, Span
 from sparkleene.language.bound import Bound, Output, Path
 
 
@@ -14,6 +15,7 @@ class Total:
     labels: frozenset[int]
     path: Path
     present: bool  # count the events that have the attribute instead of adding it up
+    span: Span = field(default=NOWHERE, compare=False, repr=False)
 
 
 @dataclass(frozen=True)
@@ -23,6 +25,7 @@ class Low:
     labels: frozenset[int]
     path: Path
     maximum: bool
+    span: Span = field(default=NOWHERE, compare=False, repr=False)
 
 
 @dataclass(frozen=True)
@@ -47,11 +50,11 @@ def aggregates(bound: Bound) -> Aggregates:
     for output in bound.outputs:
         made_of: tuple[int, ...] = ()
         if output.function in ("min", "max"):
-            low = Low(output.labels, output.path, output.function == "max")
+            low = Low(output.labels, output.path, output.function == "max", output.span)
             made_of = (lows.setdefault(low, len(lows)),)
         elif output.path:
-            wanted = [Total(output.labels, output.path, False)] * (output.function != "count")
-            wanted += [Total(output.labels, output.path, True)]
+            wanted = [Total(output.labels, output.path, False, output.span)] * (output.function != "count")
+            wanted += [Total(output.labels, output.path, True, output.span)]
             made_of = tuple(totals.setdefault(total, len(totals)) for total in wanted)
         elif output.labels:
             made_of = (totals.setdefault(Total(output.labels, (), True), len(totals)),)

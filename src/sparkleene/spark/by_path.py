@@ -23,7 +23,7 @@ from sparkleene.spark.parquet.pieces import Piece, Selection, read, select_piece
 from sparkleene.spark.request import Request, col, lower_together, map_batches, partitions
 from sparkleene.spark.results import JobPlan, combine_parts, make_jobs, raise_errors, schema_of
 from sparkleene.spark.strategy import Choice, Family, choose_strategy, find_families, in_order
-from sparkleene.spark.tasks import Batches
+from sparkleene.spark.tasks import ERROR, Batches, send_results
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -116,6 +116,17 @@ def check_columns(request: Request, files: Files) -> pa.Schema:
         raise
 
 
+def read_rows(request: Request, files: Files, spark: SparkSession) -> DataFrame:
+    """Return the rows that a query may need, read by tasks, in Spark's types."""
+    request.check_needed(files.schema.names)
+    selection = _select([request], files, spark)
+    schema = request.to_spark(selection.schema).append(pa.field(ERROR, pa.string()))
+    pieces = _divide_pieces(selection.pieces, 4 * partitions(spark))
+    number = max(1, len(pieces))
+    task = ReadRows(schema, selection.schema, pieces)
+    return raise_errors(map_batches(spark.range(number, numPartitions=number), task, schema)).drop(ERROR)
+
+
 def _divide_pieces(pieces: tuple[Piece, ...], most: int) -> tuple[tuple[Piece, ...], ...]:
     """Divide pieces among at most `most` tasks, neighbours together, with about as many bytes for each."""
     if len(pieces) <= most:
@@ -144,6 +155,22 @@ class Packer:
                 found = lower_table(part, wanted, table, options, task_cores())
             columns |= zip(found.column_names, found.columns, strict=True)
         return self.task.pack(pa.table(columns))
+
+
+@dataclass(frozen=True)
+class ReadRows:
+    """From the numbers of tasks to the rows that they read."""
+
+    schema: pa.Schema  # in which rows are sent
+    read: pa.Schema  # in which they are read
+    pieces: tuple[tuple[Piece, ...], ...]
+
+    def __call__(self, batches: Batches) -> Iterator[pa.RecordBatch]:
+        """Read the pieces of each task."""
+        for batch in batches:
+            for number in batch.column(0).to_pylist():
+                mine = self.pieces[number] if self.pieces else ()
+                yield from send_results(self.schema, lambda: (read(piece, self.read) for piece in mine))  # noqa: B023
 
 
 @dataclass(frozen=True)

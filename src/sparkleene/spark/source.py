@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator, Sequence
 from functools import reduce
 from typing import Any, Protocol
 
 from pyspark.sql import DataFrame
 
+from sparkleene.columns.tables import is_paths
 from sparkleene.spark import batch, by_path
 from sparkleene.spark.lower import Lowered
 from sparkleene.spark.parquet.footers import discover
@@ -44,7 +44,7 @@ class Source(Protocol):
 
 def open_source(data: Any) -> Source:
     """Return the source for a DataFrame, or for the path of Parquet files, or several."""
-    if isinstance(data, str | os.PathLike | list | tuple):
+    if is_paths(data):
         return PathSource(data)
     return StreamSource(data) if data.isStreaming else FrameSource(data)
 
@@ -84,7 +84,6 @@ class PathSource:
 
     def __init__(self, paths: Any) -> None:
         """List the files and read what is at their ends."""
-        self.paths = [paths] if isinstance(paths, str | os.PathLike) else paths
         self.spark = session()
         self.files = discover(paths, zone(self.spark))
         self.columns: list[str] = self.files.schema.names
@@ -111,9 +110,8 @@ class PathSource:
                 yield from _explain_query(job.families[0], job.plans[0], "the tasks")
 
     def trends(self, request: Request, limit: int | None) -> DataFrame:
-        """Let Spark read the files, and find the trends in tasks."""
-        read = self.spark.read.option("mergeSchema", True)  # for columns that the first file lacks
-        return trends(request, read.parquet(*map(os.fspath, self.paths)), limit)
+        """Let tasks read the files, and others find the trends."""
+        return trends(request, by_path.read_rows(request, self.files, self.spark), limit)
 
 
 class StreamSource:

@@ -95,6 +95,7 @@ def discover(path: Paths, zone: str = "UTC") -> Files:
     for column in (column for layout in layouts.values() for column in layout):
         # a conflict of types is an error only if the column is needed
         fields[column.name] = wider(fields.get(column.name, pa.null()), column.type) or fields[column.name]
+    fields = {name: in_microseconds(type) for name, type in fields.items()}
     fields |= {name: column.type for name, column in partitions.items()}
     return Files(pa.schema(list(fields.items())), footers, partitions)
 
@@ -235,6 +236,22 @@ def wider(a: pa.DataType, b: pa.DataType) -> pa.DataType | None:
         digits = max(a.precision - a.scale, b.precision - b.scale) + scale
         return pa.decimal128(digits, scale) if digits <= 38 else None
     return None
+
+
+def in_microseconds(type: pa.DataType) -> pa.DataType:
+    """Return a type with microseconds for nanoseconds, which Spark does not count.
+
+    >>> in_microseconds(pa.timestamp("ns", "UTC")), in_microseconds(pa.struct([("at", pa.duration("ns"))]))
+    (TimestampType(timestamp[us, tz=UTC]), StructType(struct<at: duration[us]>))
+    """
+    t = pa.types
+    if t.is_timestamp(type) and type.unit == "ns":
+        return pa.timestamp("us", type.tz)
+    if t.is_duration(type) and type.unit == "ns":
+        return pa.duration("us")
+    if t.is_struct(type):
+        return pa.struct([(field.name, in_microseconds(field.type)) for field in type])
+    return pa.list_(in_microseconds(type.value_type)) if t.is_list(type) else type
 
 
 def _with_rows(footers: Sequence[Footer]) -> Sequence[Footer]:

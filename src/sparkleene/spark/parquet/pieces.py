@@ -24,6 +24,7 @@ from sparkleene.spark.parquet.footers import (
     Column,
     Files,
     Footer,
+    in_microseconds,
     layout_of,
     leaves,
     open_file,
@@ -41,6 +42,9 @@ BYTES = 128 << 20
 """The most bytes of needed columns, uncompressed, in a piece of several row groups."""
 ROWS = 4_000_000
 """The most rows in a piece of several row groups."""
+
+
+TOO_FINE = "round the column in the data, or pass engine='local': this process counts nanoseconds"
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,7 +85,7 @@ def select_pieces(
     """Return the row groups that can matter to some query, in at least `parallelism` pieces where they suffice.
 
     Text columns named in `dictionary`, and text in folders' names, are read dictionary-encoded. Timestamps in
-    the column `time` are read in microseconds.
+    the column `time` are read in microseconds, and so are nanoseconds in all columns.
     """
     schema = read_schema(files, columns, time, dictionary)
     groups = [
@@ -152,11 +156,11 @@ def _convert(column: Any, field: pa.Field, file: File) -> Any:
     try:
         return column.cast(field.type)
     except pa.ArrowInvalid as error:
-        if not pa.types.is_timestamp(field.type):
+        timed = pa.types.is_timestamp(field.type)
+        if not timed and in_microseconds(column.type) == column.type:
             raise unreadable(file, error) from error
         message = f"times in '{field.name}' of '{file.shown}' do not fit Spark's, which count microseconds"
-        help = "round the column in the data, or keep nanoseconds as a number, for which pass time_unit"
-        raise PLACE.error("time-too-fine", message, help=help, notes=[str(error)]) from error
+        raise PLACE.error("time-too-fine", message, help=TOO_FINE, notes=[str(error)]) from error
 
 
 def _constant(value: Any, type: pa.DataType, rows: int) -> pa.Array:

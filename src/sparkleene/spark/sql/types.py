@@ -83,9 +83,12 @@ def result_type(name: str, type: pa.DataType, place: Place) -> pa.DataType:
     if pa.types.is_map(type):
         return pa.map_(result_type(name, type.key_type, place), result_type(name, type.item_type, place))
     if type not in [arrow for _, arrow in _PLAIN]:
-        nano = " (Spark's times are in microseconds)" if "ns" in str(type) else ""
-        message = f"Spark has no type for the result's column '{name}', which is {type}{nano}"
-        raise place.error("unsupported-data", message, help="convert the column in the data")
+        message = f"Spark has no type for the result's column '{name}', which is {type}"
+        help = "convert the column in the data"
+        if pa.types.is_timestamp(type) or pa.types.is_duration(type):
+            message += " (Spark's times are in microseconds)"
+            help += ", choose windows of whole microseconds, or pass engine='local'"
+        raise place.error("unsupported-data", message, help=help)
     return type
 
 
