@@ -34,7 +34,7 @@ from sparkleene.cli.options import (
 )
 from sparkleene.cli.progress import note, print_warnings, show_progress
 from sparkleene.cli.results import draw_charts, explain_no_trends, hint_unknown_types, key_names, sort_rows, summary
-from sparkleene.cli.spark_session import describe_jobs, require_pyspark, start_spark
+from sparkleene.cli.spark_session import describe_jobs, start_spark
 from sparkleene.columns.files import Files, is_event_file
 from sparkleene.errors import Place, SparkleeneError
 from sparkleene.workload import Workload
@@ -403,6 +403,18 @@ def demo(
     from sparkleene.cli.demo import run_demo
 
     run_demo(events, output, master, conf)
+
+
+@app.command()
+def doctor(no_spark: Annotated[bool, typer.Option("--no-spark", help="Leave Java and Spark out.")] = False) -> None:
+    """Tell what is installed here and what is wrong with it.
+
+    It runs a small query in this process and on Spark. The exit code is 1 if something is wrong.
+    """
+    from sparkleene.cli.doctor import run_doctor
+
+    if not run_doctor(spark=not no_spark):
+        raise typer.Exit(1)
 
 
 def _version(asked: bool) -> None:

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 JAVA = (17, 25)  # the oldest and newest that Spark 4.3 runs on
+ENVIRONMENT = "the environment of this Python"
 GIB = 1 << 30
 PROVIDER = "spark.sql.streaming.stateStore.providerClass"
 ROCKSDB = "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"
@@ -198,14 +199,22 @@ def _java() -> str | None:
 
     if SparkContext._gateway is not None or "PYSPARK_GATEWAY_PORT" in os.environ:
         return None
-    own = Path(sys.prefix, "jre")  # made by `make setup` where the machine has no Java
-    if "JAVA_HOME" not in os.environ and (own / "bin" / "java").exists():
-        os.environ["JAVA_HOME"] = str(own)
+    java, origin = find_java()
+    if origin == ENVIRONMENT:
+        os.environ["JAVA_HOME"] = str(Path(java).parents[1])
+    return java
+
+
+def find_java() -> tuple[str, str]:
+    """Return the `java` that Spark would start, and what led to it; raise if there is none."""
+    own = Path(sys.prefix, "jre", "bin", "java")  # made by `make setup` where the machine has no Java
     home = os.environ.get("JAVA_HOME")
+    if home is None and own.exists():
+        return str(own), ENVIRONMENT
     java = shutil.which(str(Path(home, "bin", "java")) if home else "java")
     if java is None:
         raise _missing_java(f"JAVA_HOME is {home}, and there is no Java" if home else "there is no Java")
-    return java
+    return java, "JAVA_HOME" if home else "PATH"
 
 
 def java_version(java: str) -> int | None:

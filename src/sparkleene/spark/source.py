@@ -17,6 +17,7 @@ from sparkleene.spark.results import JobPlan
 from sparkleene.spark.session import session
 from sparkleene.spark.strategy import MEANING, Family
 from sparkleene.spark.trends import trends
+from sparkleene.spark.workers import check_workers
 
 Line = tuple[str, str]
 """A line of what explain prints: a word, and what it is here."""
@@ -59,6 +60,7 @@ class FrameSource:
 
     def run(self, requests: Sequence[Request]) -> DataFrame:
         """Evaluate each family of requests in a job of its own."""
+        check_workers(self.frame.sparkSession)
         schema, jobs = batch.plan_jobs(requests, self.frame)
         return _unite([job.run(schema) for job in jobs])
 
@@ -76,6 +78,7 @@ class FrameSource:
 
     def trends(self, request: Request, limit: int | None) -> DataFrame:
         """Find the trends in tasks."""
+        check_workers(self.frame.sparkSession)
         return trends(request, self.frame, limit)
 
 
@@ -90,6 +93,7 @@ class PathSource:
 
     def run(self, requests: Sequence[Request]) -> DataFrame:
         """Evaluate requests that may share in one job, and the others in one each."""
+        check_workers(self.spark)
         schema, jobs = by_path.plan_jobs(requests, self.files, self.spark)
         return _unite([job.run(self.spark, schema) for job in jobs])
 
@@ -111,6 +115,7 @@ class PathSource:
 
     def trends(self, request: Request, limit: int | None) -> DataFrame:
         """Let tasks read the files, and others find the trends."""
+        check_workers(self.spark)
         return trends(request, by_path.read_rows(request, self.files, self.spark), limit)
 
 
@@ -124,6 +129,7 @@ class StreamSource:
 
     def run(self, requests: Sequence[Request]) -> DataFrame:
         """Evaluate all requests with one scan and one state."""
+        check_workers(self.frame.sparkSession)
         from sparkleene.spark import streaming
 
         return streaming.run(requests, self.frame)
