@@ -1,7 +1,7 @@
 """Queries on Spark against what Spark itself needs for the same rows, all in one local session with two cores.
 
 make bench ARGS=spark_batch                                  all cases, many minutes
-.venv/bin/python benchmarks/spark_batch.py --repeat 1 growth     some of them: against, keys, growth, single
+.venv/bin/python benchmarks/spark_batch.py --repeat 1 growth     some of them: against, users, keys, growth, single
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ FILE = 5_000_000  # events; a row group has a fifth of them
 FIRST = np.datetime64("2024-01-01", "us")
 Name = Any
 Job = Callable[[], Any]
-CASES = ("against", "keys", "growth", "single")
+CASES = ("against", "users", "keys", "growth", "single")
 
 PLAIN = "RETURN user, COUNT(*) PATTERN SEQ(A+, B) WHERE [user] GROUP-BY user WITHIN 1 hour SLIDE 1 hour"
 RISING = PLAIN.replace("[user]", "[user] AND A.price < NEXT(A).price")
@@ -279,6 +279,20 @@ class Bench:
             many, few = found[way, "many"], found[way, "few"]
             same(f"{number:,} keys", many, found["shuffle", "many"])
             yield ratio(f"{number:,} keys / {USERS:,} keys, {way}", many, few, "<= 2")
+
+    def users(self) -> Iterator[Line]:
+        """Compare one file by path with Spark's own count, around where matrices give way to rows."""
+        from pyspark.sql import functions as F
+
+        rng = np.random.default_rng(1)
+        hour = F.window("ts", "1 hour")
+        for number in (10_000, 20_000, 50_000, 500_000):
+            users = max(1, int(number * self.rows / FILE))
+            paths = write(self.folder / f"users {number}", 1, self.rows, rng.integers(0, users, self.rows))
+            spark = partial(lambda paths: self.frame(paths).groupBy("user", hour).count(), paths)
+            found = measure({"Spark": spark, "by path": self.job(PLAIN, paths, "by path")}, self.repeat)
+            name = f"one file of {self.events(1)} events, {users:,} users, by path / groupBy.count"
+            yield ratio(name, found["by path"], found["Spark"])
 
     def growth(self) -> Iterator[Line]:
         """Let the events grow eightfold."""

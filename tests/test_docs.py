@@ -15,6 +15,7 @@ import re
 import shlex
 import subprocess
 import sys
+import tomllib
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -211,11 +212,21 @@ def test_the_site_builds_without_warnings(tmp_path: Path) -> None:
     done = subprocess.run(command, cwd=ROOT, timeout=SECONDS, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
     home = (tmp_path / "index.html").read_text(encoding="utf-8")
-    assert "BLANKLINE" not in home and "CONTRIBUTING.md" in home  # what tools/docs_hooks.py does
+    assert "BLANKLINE" not in home and '<a href="source.html">CONTRIBUTING.md</a>' in home  # tools/docs_hooks.py
+    version = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["version"]
+    assert f"Sparkleene {version}" in home and "<th></th>" not in home and "style.css" in home
 
 
 def test_readme_has_examples() -> None:
     assert blocks((ROOT / "README.md").read_text(encoding="utf-8"))
+
+
+def test_the_patterns_that_readme_begins_with_are_queries() -> None:
+    first = (ROOT / "README.md").read_text(encoding="utf-8").partition("\n## ")[0]
+    patterns = re.findall(r"`(PATTERN [^`]+)`", first)
+    assert len(patterns) == 4 and first.count("![") == 1
+    for pattern in patterns:
+        sk.query(f"RETURN COUNT(*) {pattern}")
 
 
 def page(folder: Path, text: str) -> Path:

@@ -112,11 +112,11 @@ def vectors_pay(program: Program, lo: Array, hi: Array, matrices: int) -> bool:
     return int((hi - lo).sum()) <= 2 * program.states * matrices
 
 
-def matrices_are_smaller(plan: Plan, columns: int, rows: int, count: int) -> bool:
-    """Tell whether that many matrices take fewer bytes than the rows they stand for."""
+def matrices_are_smaller(plan: Plan, columns: int, rows: int, count: int, times: int = 1) -> bool:
+    """Tell whether that many matrices are so many times smaller, in bytes, than the rows they stand for."""
     entries = len(plan.machine.states) ** 2 * aggregates(plan.bound).width
     size = count * (8 * entries + CELL * (3 + len(plan.bound.keys)))
-    return size <= CELL * columns * rows
+    return size * times <= CELL * columns * rows
 
 
 def vectors_are_smaller(plan: Plan, windows: int, columns: int, rows: int) -> bool:

@@ -27,20 +27,20 @@ Array = np.ndarray[Any, Any]
 HOLES = 3  # a table with more holes in time than this is sparse, not parted
 
 
-def stretches(run: Run, table: pa.Table, settled: bool = False) -> tuple[pa.Table, pa.Table]:
+def stretches(run: Run, table: pa.Table, settled: bool = False, times: int = 1) -> tuple[pa.Table, pa.Table]:
     """Return the stretches of all sub-streams as matrices, and the rows that are left as they are.
 
     A stretch is a run of rows of one sub-stream and one pane without a long gap. Its columns are the sub-stream's
     keys `k0`, `k1` and so on, `pane`, the `first` and `last` of its instants, `matrix` and `low`. Rows at the
     table's first and last time stay rows, since another table may have more of that time; so do all rows
-    where matrices would be larger than they, or where MIN or MAX needs keys beyond doubles. With `settled` no other
-    table has rows between those of this one, or at their times.
+    where matrices would not be so many `times` smaller, or where MIN or MAX needs keys beyond doubles. With
+    `settled` no other table has rows between those of this one, or at their times.
     """
     plan = run.plan
     found = [codes(table, key.path, run.place) for key in plan.bound.keys]
     if found and table.num_rows:  # before rows are put in order: a stretch per sub-stream may be too many
         _, subs = combine_codes([code for code, _ in found], [len(values) for _, values in found])
-        if not cost.matrices_are_smaller(plan, table.num_columns, table.num_rows, len(subs)):
+        if not cost.matrices_are_smaller(plan, table.num_columns, table.num_rows, len(subs), times):
             nothing, _ = stretches(run, table.slice(0, 0))
             return nothing, table
     time, _, grid = run.clock(table)
@@ -50,7 +50,7 @@ def stretches(run: Run, table: pa.Table, settled: bool = False) -> tuple[pa.Tabl
     filled = inner.where(np.flatnonzero(inner.lo < inner.hi))
     arrays, recipe = run.arrays(table, rows)
     found_keys = with_absolute_keys(table, arrays, recipe, rows, run.place)
-    smaller = cost.matrices_are_smaller(plan, table.num_columns, len(rows.tick), filled.lo.size)
+    smaller = cost.matrices_are_smaller(plan, table.num_columns, len(rows.tick), filled.lo.size, times)
     if found_keys is None or not smaller:
         return _to_units(run, table, rows, arrays, filled.where(np.zeros(0, np.int64))), table
     left = np.concatenate([_ranges(cut.lo, inner.lo), _ranges(inner.hi, cut.hi)])

@@ -22,6 +22,8 @@ Tables = tuple[list[pa.Table], list[pa.Table]]  # of rows, and of stretches
 BUCKET = "sparkleene bucket"
 AGAIN = "sparkleene again"  # marks the keys of sub-streams that have to be evaluated from their rows
 CHUNK = 1 << 21  # rows that are packed together
+SMALLER = 12  # times that matrices have to be smaller than rows, for it takes longer to make them than to send rows
+MANY = 1 << 17  # rows from which on that is felt
 PACKS = pa.schema([(BUCKET, pa.int32()), ("rows", pa.binary()), ("units", pa.binary()), (ERROR, pa.string())])
 
 
@@ -50,7 +52,7 @@ class Pack:
 
             run = job.run
             with run.blame(table):
-                units, rows = stretches(run, table)
+                units, rows = stretches(run, table, times=SMALLER if table.num_rows >= MANY else 1)
             parts = [(job.select(rows), job.keys), (units, unit_keys(run.plan))]
         else:
             parts = [(job.select(table), job.keys)]
