@@ -15,8 +15,7 @@ from sparkleene.spark.session import memory_of_machine
 Chosen = Literal["local", "spark"]
 
 SHARE = 16
-"""Files of a sixteenth of the memory are read here: compressed columns grow by some four, and rows are put in order
-in about twice that."""
+"""Files of up to a sixteenth of the memory are read here: Parquet was seen to take nine times its size."""
 
 
 def check_engine(engine: str, master: str | None, conf: Sequence[str] | None) -> None:
