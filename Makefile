@@ -10,21 +10,28 @@ SPARK := PYSPARK_PYTHON="$(CURDIR)/$(PY)"; export PYSPARK_PYTHON; \
     if [ -x .venv/jre/bin/java ]; then JAVA_HOME="$(CURDIR)/.venv/jre"; export JAVA_HOME; fi;
 
 .DEFAULT_GOAL := help
-.PHONY: help setup test soak golden lint format demo docs bench clean
+.PHONY: help setup kernels wheel test soak golden lint format demo docs bench clean
 
 help: ## list the targets
 	@awk 'BEGIN { FS = ":.*## " } /^[a-z]+:.*## / { printf "  make %-8s %s\n", $$1, $$2 }' Makefile
 
-setup: $(STAMP) ## create .venv with all that tests and demo need (PYTHON=... chooses the interpreter)
+setup: kernels ## create .venv with all that tests and demo need (PYTHON=... chooses the interpreter)
 
-test: $(STAMP) ## run the tests, the doctests and the examples in README and docs, two files at a time
+kernels: $(STAMP) ## compile all kernels beforehand, unless those of these sources are there
+	@$(PY) -m sparkleene.kernels.build
+
+wheel: $(STAMP) ## build the wheel with kernels for all x86-64 processors into dist/
+	@$(PY) -m pip wheel -qq --disable-pip-version-check --no-deps --wheel-dir dist .
+	@ls -l dist/*.whl
+
+test: kernels ## run the tests, the doctests and the examples in README and docs, two files at a time
 	@$(SPARK) $(PY) -m pytest -n 2 --dist loadfile --no-loadscope-reorder $(ARGS)
 
-soak: $(STAMP) ## search for new cases and run the long tests (SEED=... draws the same again)
+soak: kernels ## search for new cases and run the long tests (SEED=... draws the same again)
 	@seed=$(or $(SEED),$$(od -An -N4 -tu4 /dev/urandom | tr -d " ")); echo "SEED=$$seed"; \
 	$(SPARK) HYPOTHESIS_PROFILE=soak SEED=$$seed $(PY) -m pytest -m "slow or hypothesis" --hypothesis-seed=$$seed $(ARGS)
 
-golden: $(STAMP) ## rewrite the golden files from what the code prints now; look at the diff
+golden: kernels ## rewrite the golden files from what the code prints now; look at the diff
 	@$(SPARK) UPDATE_GOLDEN=1 $(PY) -m pytest $(ARGS)
 
 lint: $(STAMP) ## check style, format and types
@@ -36,19 +43,19 @@ format: $(STAMP) ## format the code and fix what can be fixed by itself
 	@$(PY) -m ruff check --fix-only --quiet .
 	@$(PY) -m ruff format .
 
-demo: $(STAMP) ## run queries of the papers on Spark, over data it makes itself
+demo: kernels ## answer questions over data it makes itself, in this process and on Spark
 	@$(SPARK) $(PY) -m sparkleene demo --output build/demo $(ARGS)
 
 docs: $(STAMP) ## build the documentation as a site in build/site
 	@NO_MKDOCS_2_WARNING=1 $(PY) -m mkdocs build --quiet --strict --site-dir build/site
 	@echo "build/site/index.html"
 
-bench: $(STAMP) ## run the benchmarks
+bench: kernels ## run the benchmarks
 	@$(SPARK) $(PY) benchmarks/run.py $(ARGS)
 
 clean: ## remove .venv and everything generated
 	rm -rf .venv build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis
-	rm -rf spark-warehouse metastore_db derby.log
+	rm -rf spark-warehouse metastore_db derby.log src/sparkleene/kernels/prebuilt
 	find src tests tools examples benchmarks docs -name __pycache__ -prune -exec rm -rf {} + 2>/dev/null || true
 
 $(STAMP): pyproject.toml tools/setup_java.py
@@ -72,6 +79,6 @@ $(STAMP): pyproject.toml tools/setup_java.py
 	    $$found -m venv --clear .venv; \
 	fi
 	@echo "Installing into .venv (a minute or two the first time)"
-	@$(PY) -m pip install -qq --disable-pip-version-check --editable '.[spark,plot,dev]'
+	@SPARKLEENE_PREBUILT=ignore $(PY) -m pip install -qq --disable-pip-version-check --editable '.[spark,plot,dev]'
 	@$(PY) tools/setup_java.py
 	@touch $@

@@ -1,45 +1,108 @@
-"""What a person waits for: the import, the first result with and without compiled kernels in the cache."""
+"""What a person waits for: the import, and the first answer of a fresh process, by kind of query.
+
+make bench ARGS="startup"            with prebuilt kernels, and with an empty cache for two kinds
+STARTUP=every make bench ARGS="startup"    with an empty cache for every kind, some minutes
+"""
 
 from __future__ import annotations
 
 import os
-import shutil
 import subprocess
 import sys
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
+import pyarrow as pa
+import pyarrow.parquet as pq
+
 from benchmarks.common import Line
 
 FIRST = """
-import time
+import sys, time
 begin = time.perf_counter()
 import sparkleene as sk
-import pyarrow as pa
-table = pa.table({"time": [1, 2, 3], "type": ["A", "A", "B"], "x": [1.0, 2.0, 3.0]})
-sk.query("RETURN COUNT(*) PATTERN SEQ(A+, B)").run(table)
-sk.query("RETURN SUM(A.x) PATTERN A+ WHERE A.x < NEXT(A).x").run(table)
-print(time.perf_counter() - begin)
+name, text, data = sys.argv[1:]
+if name.startswith("workload"):
+    texts = text.splitlines()
+    ask = lambda: sk.workload({str(i): one for i, one in enumerate(texts)}, sharing="always").run(data)
+elif name.startswith("trends"):
+    ask = lambda: sk.query(text).trends(data)
+else:
+    ask = lambda: sk.query(text, numbers="exact" if name.endswith("exact") else "double").run(data)
+ask()
+first = time.perf_counter() - begin
+begin = time.perf_counter()
+ask()
+print(first, time.perf_counter() - begin)
 """
 
+SPARK = """
+import sys, time
+import sparkleene as sk
+with sk.spark.session(master="local[2]") as spark:
+    data = spark.read.parquet(sys.argv[1]).cache()
+    data.count()
+    data.mapInArrow(lambda batches: batches, data.schema).count()  # so that Python workers run
+    for _ in range(2):
+        begin = time.perf_counter()
+        sk.query("RETURN SUM(A.x) PATTERN A+ WHERE A.x < NEXT(A).x").run(data).collect()
+        print(time.perf_counter() - begin)
+"""
 
-def _seconds(code: str, cache: str) -> float:
-    environment = os.environ | {"NUMBA_CACHE_DIR": cache}
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, env=environment)
-    return float(done.stdout)
+FALLS = "A.x < NEXT(A).x"
+KINDS = {
+    "counts": "RETURN COUNT(*) PATTERN SEQ(A+, B)",
+    "sums by key": "RETURN k, SUM(A.x), MIN(B.x) PATTERN SEQ(A+, B) WHERE [k] GROUP-BY k WITHIN 10 SLIDE 5",
+    "comparison": f"RETURN SUM(A.x) PATTERN A+ WHERE {FALLS}",
+    "two comparisons": f"RETURN COUNT(*) PATTERN A+ WHERE {FALLS} AND A.y > NEXT(A).y",
+    "next match": f"RETURN COUNT(*), SUM(A.x) PATTERN SEQ(A+, B) SEMANTICS skip-till-next-match WHERE {FALLS}",
+    "contiguous": f"RETURN COUNT(*) PATTERN A+ SEMANTICS contiguous WHERE {FALLS}",
+    "scan": "RETURN COUNT(*) PATTERN A+ WHERE A.x * NEXT(A).y < 3",
+    "negation": "RETURN COUNT(*) PATTERN SEQ(A+, NOT B, A)",
+    "comparison, exact": f"RETURN SUM(A.k) PATTERN A+ WHERE {FALLS}",
+    "trends": "RETURN COUNT(*) PATTERN SEQ(A+, B)",
+    "workload": "RETURN COUNT(*) PATTERN SEQ(A, B+)\nRETURN COUNT(*) PATTERN SEQ(C, B+)",
+}
+COLD = ("counts", "comparison")  # the kinds that are also asked with an empty cache
+
+
+def _output(code: str, *arguments: str, **environment: str) -> list[float]:
+    command = [sys.executable, "-c", code, *arguments]
+    done = subprocess.run(command, capture_output=True, text=True, check=True, env=os.environ | environment)
+    return [float(one) for one in done.stdout.split()]
 
 
 def run(scale: float = 1.0) -> Iterator[Line]:
-    """Measure fresh processes; the baseline is an import of pyarrow and numpy alone."""
+    """Measure fresh processes."""
     timed = "import time; b = time.perf_counter(); import {}; print(time.perf_counter() - b)"
-    with tempfile.TemporaryDirectory() as cache:
-        base = min(_seconds(timed.format("pyarrow, numpy"), cache) for _ in range(3))
-        import_ = min(_seconds(timed.format("sparkleene"), cache) for _ in range(3))
-        yield Line(
-            "import sparkleene / import pyarrow and numpy", import_ / base, "", f"{import_:.3f} s (bound: 0.3 s)"
-        )
-        cold = _seconds(FIRST, cache)
-        warm = min(_seconds(FIRST, cache) for _ in range(2))
-        yield Line("first results, kernels not compiled / cached", cold / warm, "", f"{cold:.1f} s, {warm:.2f} s")
-        shutil.rmtree(Path(cache), ignore_errors=True)
+    base = min(_output(timed.format("pyarrow, numpy"))[0] for _ in range(3))
+    import_ = min(_output(timed.format("sparkleene"))[0] for _ in range(3))
+    yield Line(
+        "import sparkleene / import pyarrow and numpy", import_ / base, "", f"{import_:.3f} s (bound: 0.3 s)"
+    )
+    with tempfile.TemporaryDirectory() as folder:
+        data = str(Path(folder, "events.parquet"))
+        rows = {
+            "time": range(6),
+            "type": "AABACB",
+            "x": [1.0, 2, 3, 4, 2, 1],
+            "y": [3.0, 2, 1, 5, 2, 1],
+            "k": [0] * 6,
+        }
+        pq.write_table(pa.table({name: list(column) for name, column in rows.items()}), data)
+        for name, text in KINDS.items():
+            found = [_output(FIRST, name, text, data, SPARKLEENE_COMPILE="never") for _ in range(3)]
+            first, again = min(one[0] for one in found), min(one[1] for one in found)
+            yield Line(
+                f"first answer / second, {name}", first / again, "", f"{first:.2f} s (bound: 1.0 s), {again:.4f} s"
+            )
+            if name in COLD or os.environ.get("STARTUP") == "every":
+                with tempfile.TemporaryDirectory() as cache:
+                    empty = {"NUMBA_CACHE_DIR": cache, "SPARKLEENE_PREBUILT": "ignore"}
+                    cold, _ = _output(FIRST, name, text, data, **empty)
+                    kept, _ = _output(FIRST, name, text, data, **empty)
+                detail = f"{cold:.1f} s (bound: 6 s), {first:.2f} s; kept from then on {kept:.2f} s"
+                yield Line(f"nothing compiled / prebuilt, {name}", cold / first, "", detail)
+        one, two = _output(SPARK, data, SPARKLEENE_COMPILE="never")
+        yield Line("first job / second on Spark", one / two, "", f"{one:.2f} s, {two:.2f} s (bound: 1.5 s more)")

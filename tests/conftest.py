@@ -11,6 +11,7 @@ from hypothesis import HealthCheck, settings
 from hypothesis.internal.conjecture import providers
 from tests.chance import SEED, SOAK
 
+from sparkleene.kernels.store import prebuilt_folder
 from sparkleene.spark.session import session
 
 if TYPE_CHECKING:
@@ -23,7 +24,11 @@ os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
 if Path(sys.prefix, "jre", "bin", "java").exists():
     os.environ["JAVA_HOME"] = str(Path(sys.prefix, "jre"))
 
-# The first call of a compiled kernel takes seconds, so no example has a deadline.
+# All kernels that any test needs are prebuilt (`make kernels`): one that is not is missing in kernels/forms.py.
+if prebuilt_folder() is not None:
+    os.environ.setdefault("SPARKLEENE_COMPILE", "never")
+
+# A query may read kernels from disk the first time, so no example has a deadline.
 always = {"deadline": None, "suppress_health_check": [HealthCheck.too_slow], "print_blob": True}
 settings.register_profile("default", max_examples=30, derandomize=True, **always)
 settings.register_profile("ci", settings.get_profile("default"))
@@ -37,7 +42,7 @@ if not SOAK and hasattr(providers, "_get_local_constants"):
 
 
 ORDER = (
-    "tests/conformance/test_random.py",  # compiles most kernels, while the other process runs what needs few
+    "tests/conformance/test_random.py",
     *("tests/language/", "tests/plan/", "tests/draw/", "tests/charts/", "tests/test_imports.py"),
     *("tests/spark/test_faults.py", "tests/spark/test_streaming.py", "tests/spark/test_replay.py"),
     *("tests/spark/", "tests/test_docs.py", "tests/plan/test_physical.py"),

@@ -13,7 +13,8 @@ MOST_ARGUMENTS = 10
 MOST_LINES = 520
 NAMED_TUPLES = {"_replace", "_asdict", "_fields", "_make"}  # public, in spite of their names
 PYSPARK = {"_active_spark_context", "_gateway"}  # there is no other way to ask
-OPEN = NAMED_TUPLES | PYSPARK
+NUMBA = {"_cache", "_data_layout"}  # where a dispatcher and a library keep theirs
+OPEN = NAMED_TUPLES | PYSPARK | NUMBA
 
 
 def argument_counts(tree: ast.AST) -> Iterator[tuple[str, int, int]]:

@@ -43,7 +43,7 @@ for user in ({"spark"}, *LAYERS[-2:]):
     for name in user:
         ALLOWED[name].add("generators")
 
-KERNELS_MAY_USE = {"numba", "numpy"}
+KERNELS_MAY_USE = {"llvmlite", "numba", "numpy"}
 
 Import = tuple[str, int, bool]  # dotted name, line, and whether it waits for a call or only serves types
 

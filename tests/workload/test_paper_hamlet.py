@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from itertools import combinations, pairwise
 from typing import Any
 
+import numba as nb
 import numpy as np
 import pyarrow as pa
 import pytest
@@ -19,10 +20,13 @@ from sparkleene.columns.reading import Options
 from sparkleene.engine import bursts as engine_bursts
 from sparkleene.engine.arrays import Arrays
 from sparkleene.engine.run import Run
-from sparkleene.kernels.bursts import BURST, CLOSED, PRODUCT, STEP, pays, run_rows
+from sparkleene.kernels import bursts as kernel
+from sparkleene.kernels.bursts import BURST, CLOSED, PRODUCT, STEP
 from sparkleene.workload import Sharing, Workload, workload
 
 SHARING: tuple[Sharing, ...] = ("always", "never", "auto")
+
+pays, run_rows = nb.njit(kernel.pays.py_func), nb.njit(kernel.run_rows.py_func)  # helpers are not for Python
 
 
 def compiled(made: Workload, rows: pa.Table) -> Arrays:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Sequence
 from importlib.util import find_spec
@@ -415,6 +416,23 @@ def doctor(no_spark: Annotated[bool, typer.Option("--no-spark", help="Leave Java
 
     if not run_doctor(spark=not no_spark):
         raise typer.Exit(1)
+
+
+@app.command()
+def warm() -> None:
+    """Compile all kernels for this machine now, so that no query waits for it later.
+
+    Where the package has prebuilt kernels for the machine there is nothing to do.
+    """
+    from sparkleene.kernels.build import compile_all, count_forms
+    from sparkleene.kernels.store import describe, prebuilt_folder
+
+    if prebuilt_folder() is None:
+        count = count_forms()
+        with show_progress("compiling") as line:
+            for done, _ in enumerate(compile_all([{}] * (os.cpu_count() or 1)), 1):
+                line.text = f"compiling: {done} of {count} kernels"
+    print(f"kernels: {describe()}")
 
 
 def _version(asked: bool) -> None:

@@ -89,15 +89,11 @@ def installed(name: str) -> str | None:
 
 def _kernels() -> Finding:
     """Tell whether kernels are compiled already, and where those that are compiled here are kept."""
-    own = Path(__file__).parents[1] / "kernels" / "__pycache__"
-    place = Path(os.environ.get("NUMBA_CACHE_DIR") or own)
-    compiled = sum(1 for _ in place.rglob("*.nbc")) if place.is_dir() else 0
-    if not os.access(place if place.is_dir() else place.parent, os.W_OK):
-        help = "let NUMBA_CACHE_DIR name a folder that can be written"
-        return Finding("kernels", f"'{place}' cannot be written", help)
-    return Finding(
-        "kernels", f"{compiled} compiled in {place}; others are compiled on first use, some seconds each"
-    )
+    from sparkleene.kernels.store import describe, own_folder, prebuilt_folder
+
+    if prebuilt_folder() is None and own_folder() is None:
+        return Finding("kernels", describe(), "let NUMBA_CACHE_DIR name a folder that can be written")
+    return Finding("kernels", describe())
 
 
 def _test_here() -> Finding:

@@ -70,20 +70,12 @@ def read_masks(bound: Bound, table: pa.Table, name: str) -> Masks:
 
 
 def _mask_type(bound: Bound, place: Place) -> np.dtype[Any]:
-    """Return the narrowest type that has a bit for every label."""
+    """Return a type that has a bit for every label."""
     count = len(bound.labels)
     if count > 64:
         message = f"the pattern has {count} labels, and 64 is the most"
         raise place.mistake("too-many-labels", message, help="repeat a label, or split the query")
-    return np.dtype(next(kind for bits, kind in _MASKS if count <= bits))
-
-
-_MASKS: tuple[tuple[int, type[np.unsignedinteger[Any]]], ...] = (
-    (8, np.uint8),
-    (16, np.uint16),
-    (32, np.uint32),
-    (64, np.uint64),
-)
+    return np.dtype(np.uint8 if count <= 8 else np.uint64)  # two forms of a kernel are enough
 
 
 def _defined_types(bound: Bound, table: pa.Table, dtype: np.dtype[Any], place: Place) -> Masks:

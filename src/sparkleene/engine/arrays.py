@@ -94,7 +94,10 @@ def build_arrays(
     if observed:
         mask = observe_pairs(plan, predicates, f, g, mask, threads)
         f = g = np.zeros((0, len(rows.tick)))
+    bursts = share_bursts and built.physical.bursts
     symbols, symbol = _symbols(plan, rows, mask, tied, observed)
+    if kernel != "linear" or bursts:
+        symbol = symbol.astype(np.int32, copy=False)  # one form of the large kernels is enough
     sum_labels = np.array([built.label_bits(total.labels, observed) for total in sums.of], np.uint64)
     low_labels = np.array([built.label_bits(low.labels, observed) for low in made.lows], np.uint64)
     program = built.program(symbols, sum_labels, low_labels, tied)
@@ -111,9 +114,7 @@ def build_arrays(
         tied,
         tied or forks(program),
         backward,
-        find_bursts(plan.copy_finder, program, symbol, options.choice)
-        if share_bursts and built.physical.bursts
-        else None,
+        find_bursts(plan.copy_finder, program, symbol, options.choice) if bursts else None,
     )
     return arrays, Recipe(sums.totals, back, made.outputs)
 
@@ -201,7 +202,7 @@ def _symbols(plan: Plan, rows: SubStreams, mask: Array, tied: bool, observed: bo
         cut = plan.bound.window is not None and plan.bound.window.unit == "events"
         found = np.union1d(found, sort.unions(rows.tick, mask, rows.bounds, cut))
     labels = np.union1d(found.astype(np.uint64), np.zeros(1, np.uint64))
-    kind = np.uint8 if labels.size <= 256 else np.uint16 if labels.size <= 65536 else np.int64
+    kind = np.uint8 if labels.size <= 256 else np.int32
     if mask.dtype == np.uint8:
         place = np.zeros(256, kind)
         place[labels.astype(np.int64)] = np.arange(labels.size)

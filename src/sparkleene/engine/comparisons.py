@@ -104,7 +104,7 @@ def observe_pairs(plan: Plan, predicates: Predicates, f: Array, g: Array, mask: 
     """Return the labels of rows, with one more for each pair that holds between a row and the one before it."""
     count = len(plan.bound.labels)
     bits = count + len(plan.pairs)
-    out = np.empty(len(mask), np.uint8 if bits <= 8 else np.uint16 if bits <= 16 else np.int64)
+    out = np.empty(len(mask), np.uint8 if bits <= 8 else np.uint64)
     joined = np.array([(pair.before, pair.after) for pair in plan.pairs], np.int64)
     holds = np.empty(len(mask), np.bool_)
     left, right = read_only(f), read_only(g)

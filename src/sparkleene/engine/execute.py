@@ -56,7 +56,8 @@ def run_windows(arrays: Arrays, windows: Windows, threads: int, runnable: Runnab
     if not arrays.backward:
         return _Execution(arrays, runnable, threads).run(lo, hi, windows.units)
     rows = len(arrays.events.tick)
-    found = _Execution(arrays, runnable, threads).run((rows - hi)[::-1], (rows - lo)[::-1], windows.units)
+    lo, hi = np.ascontiguousarray((rows - hi)[::-1]), np.ascontiguousarray((rows - lo)[::-1])
+    found = _Execution(arrays, runnable, threads).run(lo, hi, windows.units)
     return Results(found.values[::-1], found.lows[::-1])
 
 

@@ -13,12 +13,14 @@ import pyarrow as pa
 
 from sparkleene.columns.reading import Options
 from sparkleene.columns.times import Time, window_offset, window_units
+from sparkleene.engine.substreams import read_only
 from sparkleene.errors import Place
 from sparkleene.kernels import windows as kernel
 from sparkleene.plan.plan import Plan
 
 Array = np.ndarray[Any, Any]
 MANY = 1 << 28  # windows that no memory should be asked to hold
+_NO_TIMES = read_only(np.zeros(0, np.int64))
 
 
 @dataclass(frozen=True)
@@ -67,13 +69,17 @@ class Grid:
         """Return the numbers of the panes that hold times."""
         return (clock - self.base) // self.width
 
+    def _clock(self, clock: Array) -> Array:
+        """Return what the kernel reads times from: nothing where places of rows stand for them."""
+        return _NO_TIMES if self.events else read_only(clock)
+
     def panes(self, clock: Array, bounds: Array) -> tuple[Array, Array, Array, Array]:
         """Return the panes that hold rows: sub-stream, number, rows from, rows to."""
-        return kernel.sliding(clock, self.events, bounds, self.base, self.width, self.width)  # type: ignore[no-any-return]
+        return kernel.sliding(self._clock(clock), self.events, bounds, self.base, self.width, self.width)  # type: ignore[no-any-return]
 
     def windows(self, clock: Array, bounds: Array) -> tuple[Array, Array, Array, Array]:
         """Return the windows that hold rows: sub-stream, number, rows from, rows to."""
-        return kernel.sliding(clock, self.events, bounds, self.base, self.span, self.step)  # type: ignore[no-any-return]
+        return kernel.sliding(self._clock(clock), self.events, bounds, self.base, self.span, self.step)  # type: ignore[no-any-return]
 
     def by_panes(self) -> Grid:
         """Return the same windows by a clock that numbers the panes."""
@@ -91,7 +97,7 @@ class Grid:
         # If no window were empty:
         most = float(((last.astype(np.float64) - first + self.span) / self.step + 1.0).sum())
         if most > MANY and (self.span // self.step + 1) * len(clock) > MANY:
-            _check_count(kernel.windows(clock, bounds, self.base, self.span, self.step))
+            _check_count(kernel.windows(read_only(clock), bounds, self.base, self.span, self.step))
 
 
 @dataclass(frozen=True)

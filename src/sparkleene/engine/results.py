@@ -18,6 +18,7 @@ from sparkleene.engine.arrays import Recipe
 from sparkleene.engine.decimals import digits_of, exact_column, read_decimal, write_decimal
 from sparkleene.engine.execute import Results
 from sparkleene.engine.run import Evaluated
+from sparkleene.engine.substreams import read_only
 from sparkleene.kernels import results as kernel
 from sparkleene.kernels.vectors import Table
 from sparkleene.kernels.wide import WIDE, is_positive, log2, ratio, to_double
@@ -196,7 +197,7 @@ def _add_runs(values: Array, lows: Array, starts: Array) -> tuple[Array, Array]:
     """Add up runs of aggregates; a minimum of nothing is NaN."""
     out = np.zeros((starts.size, values.shape[1]), WIDE)
     out_low = np.full((starts.size, lows.shape[1]), np.inf)
-    kernel.add_runs(Table(values, lows), starts, np.zeros(1, np.uint64), Table(out, out_low))
+    kernel.add_runs(Table(read_only(values), read_only(lows)), starts, np.zeros(1, np.uint64), Table(out, out_low))
     return out, np.where(np.isposinf(out_low), np.nan, out_low)
 
 

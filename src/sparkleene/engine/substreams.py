@@ -108,7 +108,9 @@ def take_rows(column: Array, rows: Array, threads: int) -> Array:
     out = np.empty(len(rows), column.dtype)
     edges = np.linspace(0, len(rows), threads + 1).astype(np.int64).tolist()
     parts = [slice(a, b) for a, b in pairwise(edges)]
-    Pool(threads).map(lambda part: sort.take(column, rows[part], out[part]), parts)
+    kind = f"u{column.itemsize}"  # so that there are few forms of the kernel
+    given, taken = read_only(column).view(kind), out.view(kind)
+    Pool(threads).map(lambda part: sort.take(given, rows[part], taken[part]), parts)
     return out
 
 

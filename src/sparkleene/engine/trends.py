@@ -23,7 +23,7 @@ from sparkleene.engine.arrays import Arrays
 from sparkleene.engine.execute import run_windows
 from sparkleene.engine.results import count_trends, rank_groups
 from sparkleene.engine.run import Run
-from sparkleene.engine.substreams import SubStreams
+from sparkleene.engine.substreams import SubStreams, read_only
 from sparkleene.engine.windows import Windows
 from sparkleene.kernels import trends as kernel
 from sparkleene.kernels.program import EQ, Predicates, Program
@@ -230,7 +230,8 @@ def _search(plan: Plan, arrays: Arrays, rows: SubStreams) -> _Search:
         np.zeros((len(wanted), cells), np.int64),
         np.zeros(1, np.int64),
     )
-    return _Search(program, predicates, kernel.Events(tick, symbol.astype(np.int64), f, g, stop), index, rows)
+    events = kernel.Events(tick, read_only(symbol.astype(np.int64)), f, g, stop)
+    return _Search(program, predicates, events, index, rows)
 
 
 # ---- rows

@@ -12,10 +12,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from sparkleene.kernels.jit import jit
+from sparkleene.kernels.jit import helper, kernel
 from sparkleene.kernels.linear import advance
 from sparkleene.kernels.numbers import add, mul, null, times
-from sparkleene.kernels.program import Array, Events, NumberSystem, Program
+from sparkleene.kernels.program import NO, ZERO, Array, Events, NumberSystem, Program
 from sparkleene.kernels.ticks import has
 from sparkleene.kernels.vectors import Table, collect, start
 
@@ -69,7 +69,7 @@ class Scratch(NamedTuple):
     copy: Array  # value[states and inputs, width]: those of one copy
 
 
-@jit
+@helper
 def find_classes(g: BurstArrays, kind: int, sum_labels: Array, seen: Array, leader: Array, steps: Array) -> None:
     """Find for each group of a set the first one with its template that sees and adds the same, and its steps."""
     first, last = g.symbol_off[kind], g.symbol_off[kind + 1]
@@ -97,7 +97,7 @@ def find_classes(g: BurstArrays, kind: int, sum_labels: Array, seen: Array, lead
                 break
 
 
-@jit
+@helper
 def pays(g: BurstArrays, h: int, rows: int, steps: int, copies: int, counts: bool) -> bool:
     """Tell whether a matrix for all copies of group h's class costs less than the rows of each."""
     t, cost = g.template[h], g.cost[h]
@@ -107,7 +107,7 @@ def pays(g: BurstArrays, h: int, rows: int, steps: int, copies: int, counts: boo
     return copies * steps * cost[STEP] > together  # type: ignore[no-any-return]
 
 
-@jit
+@helper
 def run_rows(
     program: Program,
     g: BurstArrays,
@@ -151,7 +151,7 @@ def run_rows(
                     acc[d, w] = 0
 
 
-@jit
+@helper
 def _run_closed(g: BurstArrays, h: int, rows: int, field: NumberSystem, state: Array, zeros: Array) -> None:
     """Take the copies of a group with one state x and one label over so many rows of it, with p before them.
 
@@ -185,7 +185,7 @@ def _run_closed(g: BurstArrays, h: int, rows: int, field: NumberSystem, state: A
             state[to, w] = add(mul(whole, state[to, w], p) if loop else state[to, w], before, p)
 
 
-@jit
+@helper
 def _write_matrix(
     program: Program,
     g: BurstArrays,
@@ -208,7 +208,7 @@ def _write_matrix(
     run_rows(program, g, events, h, begin, end, scratch.mods[:columns], value, scratch.tick)
 
 
-@jit
+@helper
 def _read_copy(g: BurstArrays, h: int, c: int, state: Array, mod: Array, copy: Array) -> None:
     """Write the states of copy c of a group, and the sums that are its inputs."""
     t = g.template[h]
@@ -225,7 +225,7 @@ def _read_copy(g: BurstArrays, h: int, c: int, state: Array, mod: Array, copy: A
             copy[inner + x, w] = total
 
 
-@jit
+@helper
 def _multiply_copies(g: BurstArrays, h: int, state: Array, mod: Array, sums: int, scratch: Scratch) -> None:
     """Multiply a matrix with the states and inputs of all copies of a group: counts, sums by Leibniz's rule.
 
@@ -257,7 +257,7 @@ def _multiply_copies(g: BurstArrays, h: int, state: Array, mod: Array, sums: int
                     state[to, w] = total
 
 
-@jit
+@helper
 def _run_copies(
     program: Program, g: BurstArrays, events: Events, h: int, begin: int, end: int, mod: Array, state: Array,
     scratch: Scratch,
@@ -272,7 +272,7 @@ def _run_copies(
                 state[g.state[c, s], w] = copy[s, w]
 
 
-@jit
+@helper
 def _decide(g: BurstArrays, kind: int, rows: int, counts: bool, scratch: Scratch, counter: Array) -> bool:
     """Decide for each class of a set's groups whether it pays to share a burst; tell whether some is shared."""
     leader, steps, shared = scratch.leader, scratch.steps, scratch.shared
@@ -281,7 +281,7 @@ def _decide(g: BurstArrays, kind: int, rows: int, counts: bool, scratch: Scratch
         shared[h] = False
         if leader[h] != h or not steps[h]:
             continue
-        copies = 0
+        copies = ZERO
         for other in range(h, g.group_off[kind + 1]):
             if leader[other] == h:
                 copies += g.copy_off[other + 1] - g.copy_off[other]
@@ -291,7 +291,7 @@ def _decide(g: BurstArrays, kind: int, rows: int, counts: bool, scratch: Scratch
     return some
 
 
-@jit
+@helper
 def _share(
     program: Program, g: BurstArrays, events: Events, field: NumberSystem, kind: int, begin: int, end: int,
     state: Array, scratch: Scratch, counter: Array,
@@ -331,7 +331,7 @@ def _share(
     return True
 
 
-@jit
+@helper
 def _scratch_for(program: Program, g: BurstArrays, field: NumberSystem) -> Scratch:
     """Return what the bursts of a program are worked out in."""
     columns, kinds, dtype = field.one.size, 1 + program.sum_labels.size, field.one.dtype
@@ -360,7 +360,7 @@ def _scratch_for(program: Program, g: BurstArrays, field: NumberSystem) -> Scrat
     )
 
 
-@jit
+@kernel
 def run(
     program: Program,
     g: BurstArrays,
@@ -418,7 +418,7 @@ def run(
                     b = i + 1
                     while b < j and (kinds > 1 or tick[b] == tick[i]):
                         b += 1
-                    advance(program, events, field, i, b, vector, tick_of, False)
+                    advance(program, events, field, i, b, vector, tick_of, NO)
                     i = b
                     continue
                 for x in range(act_off[y], act_off[y + 1]):

@@ -25,7 +25,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from sparkleene.kernels.jit import jit
+from sparkleene.kernels.jit import helper
 from sparkleene.kernels.program import EQ, GE, GT, LE, LT, Array, Predicates
 
 PUSH_F, PUSH_G, PUSH_CONST, NEG, ADD, SUB, MUL, DIV, MOD = range(9)
@@ -33,7 +33,7 @@ CODE_LT, CODE_LE, CODE_GT, CODE_GE, CODE_EQ, CODE_NE = range(9, 15)
 AND, OR, NOT, ISNULL = range(15, 19)
 
 
-@jit
+@helper
 def compare(op: int, x: float, y: float) -> bool:
     """Compare two doubles; NaN on a side is never true."""
     if op == LT:
@@ -49,7 +49,7 @@ def compare(op: int, x: float, y: float) -> bool:
     return x < y or x > y
 
 
-@jit
+@helper
 def _binary(o: int, x: float, y: float) -> float:
     if o == AND:
         if x == 0.0 or y == 0.0:
@@ -74,7 +74,7 @@ def _binary(o: int, x: float, y: float) -> float:
     return x / y if o == DIV else np.fmod(x, y)
 
 
-@jit
+@helper
 def code_holds(
     code: Array, first: int, last: int, consts: Array, f: Array, g: Array, old: int, new: int, stack: Array
 ) -> bool:
@@ -97,7 +97,7 @@ def code_holds(
     return stack[top - 1] == 1.0  # type: ignore[no-any-return]
 
 
-@jit
+@helper
 def holds(predicates: Predicates, f: Array, g: Array, p: int, old: int, new: int, stack: Array) -> bool:
     """Tell whether events `old` and `new` satisfy pair p."""
     for c in range(predicates.off[p], predicates.off[p + 1]):

@@ -9,13 +9,13 @@ from __future__ import annotations
 import numpy as np
 
 from sparkleene.kernels.conditions import code_holds
-from sparkleene.kernels.jit import jit
+from sparkleene.kernels.jit import helper, kernel
 from sparkleene.kernels.program import EQ, GE, GT, LE, LT, Array, Predicates
 
 BLOCK = 1 << 13  # rows whose labels stay in the first-level cache from step to step
 
 
-@jit
+@helper
 def _compare(op: int, f: Array, g: Array, begin: int, end: int, ok: Array) -> None:
     """Keep `ok` where a comparison holds between a row and the one before; loops without branches."""
     if op == LT:
@@ -38,7 +38,7 @@ def _compare(op: int, f: Array, g: Array, begin: int, end: int, ok: Array) -> No
             ok[i] &= (f[i - 1] < g[i]) | (f[i - 1] > g[i])
 
 
-@jit
+@kernel
 def observe(
     predicates: Predicates,
     f: Array,
@@ -59,7 +59,7 @@ def observe(
         _observe(predicates, f, g, mask, joined, first, block, min(block + BLOCK, end), ok, out)
 
 
-@jit
+@helper
 def _observe(
     predicates: Predicates, f: Array, g: Array, mask: Array, joined: Array, first: int, begin: int, end: int,
     ok: Array, out: Array,

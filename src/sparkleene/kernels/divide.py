@@ -12,9 +12,9 @@ from typing import NamedTuple
 import numpy as np
 
 from sparkleene.kernels.conditions import compare
-from sparkleene.kernels.jit import jit
+from sparkleene.kernels.jit import helper, kernel
 from sparkleene.kernels.numbers import add, nonzero
-from sparkleene.kernels.program import Array, Events, NumberSystem, Predicates, Program
+from sparkleene.kernels.program import ZERO, Array, Events, NumberSystem, Predicates, Program
 from sparkleene.kernels.ranks import Parts, Room, parts_of, roles_of, room_for, sort_elements
 from sparkleene.kernels.ticks import Transitions, longest, move_order, tick_symbol, transitions_of
 from sparkleene.kernels.vectors import (
@@ -80,7 +80,7 @@ class Piece(NamedTuple):
     top: Array  # int64[depth, parts]: where `saved` begins
 
 
-@jit
+@helper
 def _rank(ranking: Ranking, q: int, order: int, events: Events, lo: int, hi: int) -> None:
     """Rank both sides of inequality `order` of part q after its equalities, and list them in that order."""
     part, role, room, into = ranking
@@ -124,7 +124,7 @@ def _rank(ranking: Ranking, q: int, order: int, events: Events, lo: int, hi: int
     counts[q, 0], counts[q, 1] = fs, gs
 
 
-@jit
+@helper
 def _rank_both(ranking: Ranking, q: int, events: Events, lo: int, hi: int) -> None:
     """Rank and list the events of part q; where it has two inequalities, only those that both rank."""
     into = ranking.lists
@@ -148,7 +148,7 @@ def _rank_both(ranking: Ranking, q: int, events: Events, lo: int, hi: int) -> No
         counts[q, side] = kept
 
 
-@jit
+@helper
 def _split(lists: Array, kind: int, q: int, first: int, last: int, middle: int, room: Array) -> int:
     """Bring events before `middle` to the front of a list, all in order; return where the others begin."""
     left, right = first, 0
@@ -165,7 +165,7 @@ def _split(lists: Array, kind: int, q: int, first: int, last: int, middle: int, 
     return left
 
 
-@jit
+@helper
 def _place(of: Lists, q: int, begin: int, count: int, right: int, end: int, place: Array) -> None:
     """Find places in the order of the second inequality among `count` events of the left half."""
     rank, lists, saved, strict = of.rank, of.event, of.saved, of.strict[q, 1]
@@ -185,7 +185,7 @@ def _place(of: Lists, q: int, begin: int, count: int, right: int, end: int, plac
         place[0, saved[1, q, begin + k - 1]] = k
 
 
-@jit
+@helper
 def _cross(of: Lists, q: int, piece: Piece, depth: int, s: int, state: State, mod: Array) -> None:
     """Add what events of the left half have in state s to what the right half is given by part q."""
     rank, lists, saved = of.rank, of.event, of.saved
@@ -249,7 +249,7 @@ def _cross(of: Lists, q: int, piece: Piece, depth: int, s: int, state: State, mo
 
 
 # The loop over ticks is written out here as in fenwick.py, for the reason that is told there.
-@jit
+@helper
 def _run_leaf(
     program: Program, by: Transitions, predicates: Predicates, events: Events, mod: Array, state: State, lo: int,
     first: int, last: int,
@@ -298,11 +298,11 @@ def _run_leaf(
                                 sum[0, w] = add(sum[0, w], value[row, w], mod[w % columns])
                             for m in range(low_width):
                                 sum_low[0, m] = min(sum_low[0, m], low[row, m])
-                if not by.last[a] or (not nonzero(sum[0, 0]) and is_blank(buffer, 0)):
+                if not by.last[a] or (not nonzero(sum[0, 0]) and is_blank(buffer, ZERO)):
                     continue
                 d = by.dst[a]
                 if width + low_width > 1:
-                    take_in(buffer, 0, by.label[a], e, carry)
+                    take_in(buffer, ZERO, by.label[a], e, carry)
                 row = d * n + e - lo
                 if by.stored[d]:
                     held[d, e - lo] = True
@@ -334,7 +334,7 @@ def _run_leaf(
         i = j
 
 
-@jit
+@helper
 def _middle(tick: Array, first: int, last: int) -> int:
     """Find the start of a tick near the middle of rows first:last, or `last` if they are one tick."""
     m = (first + last) // 2
@@ -348,7 +348,7 @@ def _middle(tick: Array, first: int, last: int) -> int:
     return b
 
 
-@jit
+@helper
 def _start(ranking: Ranking, events: Events, state: State, one: Array, piece: Piece, lo: int, hi: int) -> None:
     """Forget the stretch before, and rank and list the events of this one."""
     states, n = state.held.shape
@@ -370,7 +370,7 @@ def _start(ranking: Ranking, events: Events, state: State, one: Array, piece: Pi
     piece.rows[0, 0], piece.rows[0, 2], piece.step[0] = lo, hi, 0
 
 
-@jit
+@helper
 def _go_left(of: Lists, piece: Piece, depth: int, lo: int) -> None:
     """Split the lists of a piece, and go down to its left half."""
     lists, saved, bound, top = of.event, of.saved, piece.bound, piece.top
@@ -395,7 +395,7 @@ def _go_left(of: Lists, piece: Piece, depth: int, lo: int) -> None:
     piece.rows[depth + 1, 0], piece.rows[depth + 1, 2] = piece.rows[depth, 0], middle
 
 
-@jit
+@helper
 def _go_right(of: Lists, piece: Piece, depth: int, state: State, mod: Array) -> None:
     """Give what the left half has to the right half, and go down to that."""
     for q in range(len(of.counts)):
@@ -409,7 +409,7 @@ def _go_right(of: Lists, piece: Piece, depth: int, state: State, mod: Array) -> 
     piece.rows[depth + 1, 0], piece.rows[depth + 1, 2] = piece.rows[depth, 1], piece.rows[depth, 2]
 
 
-@jit
+@kernel
 def _run_stretches(
     program: Program, by: Transitions, predicates: Predicates, events: Events, field: NumberSystem,
     ranking: Ranking, state: State, lo: Array, hi: Array, out: Table,
@@ -423,7 +423,7 @@ def _run_stretches(
         if events.stop[0]:
             break
         _start(ranking, events, state, field.one, piece, lo[k], hi[k])
-        depth = np.int64(0)  # and not 0, for which numba would compile what it is given to once more
+        depth = ZERO
         while depth >= 0 and not events.stop[0]:
             first, last = rows[depth, 0], rows[depth, 2]
             middle = last

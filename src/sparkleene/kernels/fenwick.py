@@ -11,9 +11,9 @@ from typing import NamedTuple
 import numpy as np
 
 from sparkleene.kernels.fenwick_trees import Trees, move_entries, rank_part
-from sparkleene.kernels.jit import jit
+from sparkleene.kernels.jit import helper, kernel
 from sparkleene.kernels.numbers import add, nonzero
-from sparkleene.kernels.program import Array, Events, NumberSystem, Predicates, Program
+from sparkleene.kernels.program import ZERO, Array, Events, NumberSystem, Predicates, Program
 from sparkleene.kernels.ranks import Parts, Room, parts_of, roles_of, room_for
 from sparkleene.kernels.ticks import Transitions, longest, move_order, tick_symbol, transitions_of
 from sparkleene.kernels.vectors import (
@@ -45,7 +45,7 @@ class Spans(NamedTuple):
     columns: int  # of a window
 
 
-@jit
+@helper
 def _collect_window(
     program: Program, total: Table, mod: Array, spans: Spans, item: int, window: int, out: Table
 ) -> None:
@@ -67,7 +67,7 @@ def _collect_window(
 # being functions chosen by the type of the store, was measured for this one: 1.4 to 1.8 times slower if numba
 # inlines them, 1.7 to 2.3 times if not, probably since every step counts references to all arrays of the store. A
 # function of Tables (two arrays) costs 10 ns or more; so what is done for every event is written out as well.
-@jit
+@helper
 def _run_stretch(
     program: Program, by: Transitions, events: Events, field: NumberSystem, trees: Trees, total: Table,
     fresh: Fresh, spans: Spans, item: int, out: Table,
@@ -82,8 +82,8 @@ def _run_stretch(
     carry = Carry(program.sum_labels, events.sums, program.low_labels, events.lows, mod)
     width, columns, low_width = tot.shape[1], len(mod), tot_low.shape[1]
     single = width + low_width == 1
-    clear_row(new, np.int64(0))
-    entries = np.int64(0)  # and not 0, for which numba would compile what it is given to once more
+    clear_row(new, ZERO)
+    entries = ZERO
     opened = closed = spans.off[item]
     each = spans.columns
     i, stop = lo, events.stop
@@ -98,7 +98,7 @@ def _run_stretch(
         j = i + 1
         while j < hi and tick[j] == tick[i]:
             j += 1
-        n = np.int64(0)
+        n = ZERO
         for e in range(i, j):
             y = np.int64(symbol[e])
             for a in range(by.off[y], by.off[y + 1]):
@@ -198,7 +198,7 @@ class Ranking(NamedTuple):
     used: Array  # bool[parts]
 
 
-@jit
+@kernel
 def _run_stretches(
     program: Program, by: Transitions, events: Events, field: NumberSystem, ranking: Ranking, trees: Trees,
     total: Table, fresh: Fresh, spans: Spans, out: Table,

@@ -6,9 +6,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from sparkleene.kernels.jit import jit
+from sparkleene.kernels.jit import helper
 from sparkleene.kernels.numbers import add
-from sparkleene.kernels.program import Array, Events
+from sparkleene.kernels.program import ZERO, Array, Events
 from sparkleene.kernels.ranks import Parts, Room, sort_elements
 from sparkleene.kernels.vectors import Table, clear_row
 
@@ -34,14 +34,14 @@ class Trees(NamedTuple):
     entry: Table
 
 
-@jit
+@helper
 def rank_part(part: Parts, q: int, role: Array, events: Events, lo: int, hi: int, room: Room, trees: Trees) -> int:
     """Fill rank and segment of part q over one stretch; return the number of cells."""
     rank, segment, symbol, f, g = trees.rank, trees.segment, events.symbol, events.f, events.g
     size, p = hi - lo, part.pair[q]
     for i in range(size):
         rank[q, i, 1] = rank[q, i, 3] = 0
-    n, same = sort_elements(part, q, 0, role, events, lo, hi, room)
+    n, same = sort_elements(part, q, ZERO, role, events, lo, hi, room)
     key, who = room.key, room.who
     first, last = part.equal_off[q], part.equal_off[q + 1]
     ranked = part.orders[q] > 0
@@ -110,7 +110,7 @@ def rank_part(part: Parts, q: int, role: Array, events: Events, lo: int, hi: int
     return cells + places
 
 
-@jit
+@helper
 def _insert(trees: Trees, s: int, i: int, row: int, mod: Array) -> None:
     """Put an entry of the lists into the trees of state s, for event i."""
     tree, tree_low, value, low = trees.cells.value, trees.cells.low, trees.entry.value, trees.entry.low
@@ -132,7 +132,7 @@ def _insert(trees: Trees, s: int, i: int, row: int, mod: Array) -> None:
             k += k & -k
 
 
-@jit
+@helper
 def _erase(trees: Trees, s: int) -> None:
     """Empty the trees of state s along the paths of its entries."""
     node = trees.first[s]
@@ -152,7 +152,7 @@ def _erase(trees: Trees, s: int) -> None:
     trees.first[s] = -1
 
 
-@jit
+@helper
 def move_entries(trees: Trees, s: int, t: int, stored: Array, mod: Array) -> None:
     """Move the entries of stored state s to state t, which is not stored, or gone (-1), or stored."""
     if t < 0 or not stored[t]:

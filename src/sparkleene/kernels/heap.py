@@ -11,12 +11,12 @@ from typing import NamedTuple
 
 import numpy as np
 
-from sparkleene.kernels.jit import jit
+from sparkleene.kernels.jit import helper, kernel
 from sparkleene.kernels.numbers import add, nonzero
-from sparkleene.kernels.program import GT, LE, LT, Array, Events, NumberSystem, Predicates, Program
+from sparkleene.kernels.program import GT, LE, LT, NO, ZERO, Array, Events, NumberSystem, Predicates, Program
 from sparkleene.kernels.ranks import Room, room_for, sort
 from sparkleene.kernels.skew_heaps import Heaps, clear, meld, pop
-from sparkleene.kernels.ticks import Transitions, has, longest, tick_symbol, transitions_of
+from sparkleene.kernels.ticks import Transitions, longest, tick_symbol, transitions_of
 from sparkleene.kernels.vectors import (
     Carry,
     Fresh,
@@ -69,7 +69,7 @@ class Store(NamedTuple):
     room: Room
 
 
-@jit
+@helper
 def _share_out(store: Store, events: Events, s: int, i: int, j: int, mod: Array) -> None:
     """Let the events i:j of one tick take from state s by predicate, and add all of it to `full`.
 
@@ -77,7 +77,7 @@ def _share_out(store: Store, events: Events, s: int, i: int, j: int, mod: Array)
     """
     heaps, plan, room, part = store.heaps, store.plan, store.room, store.sums.part
     states, sign = len(heaps.root), plan.sign[s]
-    n = np.int64(0)
+    n = ZERO
     for e in range(i, j):
         x = events.g[plan.column[s], e] * sign
         if x == x and plan.asks[np.int64(events.symbol[e]), s]:
@@ -94,7 +94,7 @@ def _share_out(store: Store, events: Events, s: int, i: int, j: int, mod: Array)
 
 
 # The loop over ticks is written out here as in fenwick.py, for the reason that is told there.
-@jit
+@helper
 def _run_stretch(
     program: Program, by: Transitions, events: Events, field: NumberSystem, store: Store, lo: int, hi: int
 ) -> None:
@@ -110,7 +110,7 @@ def _run_stretch(
     full_value, full_low = full
     new, to_state, to_event = store.fresh
     into, into_low = new
-    clear_row(new, np.int64(0))
+    clear_row(new, ZERO)
     keep, states = program.keep, program.states
     carry = Carry(program.sum_labels, events.sums, program.low_labels, events.lows, mod)
     width, columns, low_width = value.shape[1], len(mod), low.shape[1]
@@ -146,10 +146,10 @@ def _run_stretch(
             if kind & ALL:
                 if alone:
                     add_row(full, s, part, s, mod)
-                pop(heaps, s, np.inf, False, full, s, mod)
+                pop(heaps, s, np.inf, NO, full, s, mod)
                 add_row(full, s, stuck, s, mod)
                 clear_row(stuck, s)
-        n = np.int64(0)  # and not 0, for which numba would compile what it is given to once more
+        n = ZERO
         for e in range(i, j):
             here = np.int64(symbol[e])
             for a in range(by.off[here], by.off[here + 1]):
@@ -209,7 +209,7 @@ def _run_stretch(
                 root[t] = meld(child, key, np.int64(root[t]), np.int64(root[s]))
                 add_row(stuck, t, stuck, s, mod)
             elif t >= 0:
-                pop(heaps, s, np.inf, False, moved, t, mod)
+                pop(heaps, s, np.inf, NO, moved, t, mod)
                 add_row(moved, t, stuck, s, mod)
             root[s] = -1
             clear_row(stuck, s)
@@ -302,9 +302,9 @@ def _plan_of(program: Program, predicates: Predicates, stored: Array) -> Plan:
     for label in range(len(program.off) - 1):
         for t in range(program.off[label], program.off[label + 1]):
             for y in range(len(program.labels)):
-                if has(program.labels[y], label) and stored[program.src[t]]:
+                if program.labels[y] >> np.uint64(label) & np.uint64(1) and stored[program.src[t]]:
                     kinds[y, program.src[t]] |= ALL if program.pair[t] < 0 else SOME
-    which, state = np.nonzero(kinds)
+    which, state = map(np.ascontiguousarray, np.nonzero(kinds))
     kind = np.zeros(len(state), np.int64)
     off = np.zeros(len(kinds) + 1, np.int64)
     for x in range(len(state)):
@@ -316,7 +316,7 @@ def _plan_of(program: Program, predicates: Predicates, stored: Array) -> Plan:
     return Plan(column, sign, strict, left, move, order, off, state, kind, kinds & SOME != 0)
 
 
-@jit
+@kernel
 def _run_stretches(
     program: Program,
     by: Transitions,
@@ -340,7 +340,7 @@ def _run_stretches(
         for s in range(program.states):
             if by.stored[s]:
                 add_row(sums.total, s, sums.stuck, s, field.mod)
-                pop(heaps, s, np.inf, False, sums.total, s, field.mod)
+                pop(heaps, s, np.inf, NO, sums.total, s, field.mod)
         collect(program, sums.total, field.mod, out, k)
 
 

@@ -9,14 +9,14 @@ from __future__ import annotations
 
 import numpy as np
 
-from sparkleene.kernels.jit import jit
+from sparkleene.kernels.jit import helper, kernel
 from sparkleene.kernels.numbers import add, nonzero, null, times
 from sparkleene.kernels.program import Array, Events, NumberSystem, Program
 from sparkleene.kernels.ticks import has, symbol_of
 from sparkleene.kernels.vectors import Table, clear_row, collect, start
 
 
-@jit
+@helper
 def _can_move(program: Program) -> bool:
     """Tell whether some tick moves partial trends out of their state."""
     for y in range(program.keep.shape[0]):
@@ -26,7 +26,7 @@ def _can_move(program: Program) -> bool:
     return False
 
 
-@jit
+@helper
 def _extend(program: Program, events: Events, field: NumberSystem, e: int, state: Table, tick: Table) -> None:
     """Add to `tick` what event e makes of the partial trends in `state`."""
     columns = field.one.size
@@ -58,7 +58,7 @@ def _extend(program: Program, events: Events, field: NumberSystem, e: int, state
                         tick.low[d, w] = min(tick.low[d, w], min(x, state.low[s, w]))
 
 
-@jit
+@helper
 def _settle(program: Program, field: NumberSystem, mask: int, state: Table, tick: Table) -> None:
     """Add to the states what a tick has made, and clear it: only states that the tick's labels lead to."""
     columns = field.one.size
@@ -75,7 +75,7 @@ def _settle(program: Program, field: NumberSystem, mask: int, state: Table, tick
                 tick.low[d, w] = np.inf
 
 
-@jit
+@helper
 def advance(
     program: Program,
     events: Events,
@@ -123,7 +123,7 @@ def advance(
         i = j
 
 
-@jit
+@kernel
 def run(program: Program, events: Events, field: NumberSystem, lo: Array, hi: Array, out: Table) -> None:
     """Run every stretch lo[k]:hi[k] from the start and write its results to row k of `out`, by class."""
     columns = field.one.size
@@ -137,7 +137,7 @@ def run(program: Program, events: Events, field: NumberSystem, lo: Array, hi: Ar
         collect(program, state, field.mod, out, k)
 
 
-@jit
+@kernel
 def resume(program: Program, events: Events, field: NumberSystem, lo: Array, hi: Array, state: Table) -> None:
     """Run the rows lo[k]:hi[k] over the vectors state.value[k], state.low[k] in place."""
     tick = Table(np.zeros(state.value.shape[1:], state.value.dtype), np.full(state.low.shape[1:], np.inf))
@@ -147,7 +147,7 @@ def resume(program: Program, events: Events, field: NumberSystem, lo: Array, hi:
         advance(program, events, field, lo[k], hi[k], one, tick, moving)
 
 
-@jit
+@kernel
 def write_matrices(program: Program, events: Events, field: NumberSystem, lo: Array, hi: Array, out: Table) -> None:
     """Write the matrix of every stretch lo[k]:hi[k]: column c is the image of one partial trend in state c."""
     tick = Table(np.zeros(out.value.shape[1:], out.value.dtype), np.full(out.low.shape[1:], np.inf))

@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import numpy as np
 
-from sparkleene.kernels.jit import jit
+from sparkleene.kernels.jit import helper, kernel
 from sparkleene.kernels.numbers import add, mul, nonzero
 from sparkleene.kernels.program import Array, NumberSystem, Program
 from sparkleene.kernels.vectors import Table, clear_row, collect, copy_row
 
 
-@jit
+@helper
 def multiply(later: Table, earlier: Table, mod: Array, columns: int, out: Table) -> None:
     """Compose two stretches; `earlier` has `columns` columns (the states for a matrix, or moduli of a vector).
 
@@ -47,7 +47,7 @@ def multiply(later: Table, earlier: Table, mod: Array, columns: int, out: Table)
                             to_low[s, w] = min(to_low[s, w], both)
 
 
-@jit
+@kernel
 def transform(field: NumberSystem, units: Table, first: Array, last: Array, state: Table) -> None:
     """Bring the vectors state.value[k], state.low[k] through the matrices first[k]:last[k] in place."""
     next = Table(np.zeros(state.value.shape[1:], state.value.dtype), np.full(state.low.shape[1:], np.inf))
@@ -59,7 +59,7 @@ def transform(field: NumberSystem, units: Table, first: Array, last: Array, stat
                 copy_row(one, s, next, s)
 
 
-@jit
+@kernel
 def collect_all(program: Program, field: NumberSystem, state: Table, out: Table) -> None:
     """Write the results of windows whose vectors are state.value[k], state.low[k]."""
     for k in range(len(state.value)):
@@ -74,7 +74,7 @@ def chain(program: Program, field: NumberSystem, units: Table, first: Array, las
     collect_all(program, field, state, out)
 
 
-@jit
+@helper
 def _set_identity(matrix: Table, one: Array) -> None:
     """Write the matrix of nothing."""
     for s in range(len(matrix.value)):
@@ -82,7 +82,7 @@ def _set_identity(matrix: Table, one: Array) -> None:
         matrix.value[s, s] = one[s]
 
 
-@jit
+@kernel
 def slide(program: Program, field: NumberSystem, units: Table, lo: Array, hi: Array, out: Table) -> None:
     """Write the results of windows lo[k]:hi[k] over the units' matrices, both ends never falling.
 

@@ -18,12 +18,12 @@ import numpy as np
 from numba.extending import overload
 
 from sparkleene.kernels import wide
-from sparkleene.kernels.jit import jit
+from sparkleene.kernels.jit import helper
 
 NULL_INT = np.iinfo(np.int64).min
 
 
-@jit
+@helper
 def _residue(x: int, p: int) -> int:
     return np.uint64(x % np.int64(p))  # type: ignore[return-value]
 

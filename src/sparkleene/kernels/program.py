@@ -11,6 +11,10 @@ Array = np.ndarray[Any, Any]
 ANY, NEXT, CONTIGUOUS = 0, 1, 2
 LT, LE, GT, GE, EQ, NE = range(6)
 
+# Given to helpers as they stand, 0 and False would be types of their own, for which numba compiles once more.
+ZERO = np.int64(0)
+NO = np.bool_(False)
+
 
 class Program(NamedTuple):
     """The machine of one query as arrays.
@@ -70,7 +74,7 @@ class Events(NamedTuple):
     """
 
     tick: Array  # int64[n]
-    symbol: Array  # uint8, uint16 or int64[n]
+    symbol: Array  # uint8[n] for linear machines of few symbols, else int32[n]
     sums: Array  # float64[sums, n], NaN is no value; int64 for residues, the least int64 is no value
     lows: Array  # float64[lows, n], NaN is no value
     f: Array  # float64[columns, n]: left sides of comparisons, and columns of the previous event for code

@@ -10,8 +10,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from sparkleene.kernels.jit import jit
-from sparkleene.kernels.program import EQ, GT, LE, LT, NE, Array, Events, Predicates, Program
+from sparkleene.kernels.jit import helper
+from sparkleene.kernels.program import EQ, GT, LE, LT, NE, ZERO, Array, Events, Predicates, Program
 
 SMALL = 40  # up to so many elements insertion sort is fastest
 WIDE = 1 << 14  # from so many elements wider digits pay
@@ -101,7 +101,7 @@ def room_for(n: int) -> Room:
     return Room(key, key.view(np.uint64), np.empty((2, n), np.int32), np.zeros((8, 2048), np.int64))
 
 
-@jit
+@helper
 def _insertion(key: Array, who: Array, n: int) -> None:
     for j in range(1, n):
         x, e = key[0, j], who[0, j]
@@ -112,7 +112,7 @@ def _insertion(key: Array, who: Array, n: int) -> None:
         key[0, i + 1], who[0, i + 1] = x, e
 
 
-@jit
+@helper
 def sort(room: Room, n: int) -> None:
     """Sort the first n (key, who) stably by key, none of them NaN."""
     key, bits, who, count = room.key, room.bits, room.who, room.count
@@ -167,7 +167,7 @@ def sort(room: Room, n: int) -> None:
             who[0, j] = who[1, j]
 
 
-@jit
+@helper
 def sort_elements(
     part: Parts, q: int, order: int, role: Array, events: Events, lo: int, hi: int, room: Room
 ) -> Any:
@@ -194,7 +194,7 @@ def sort_elements(
                 ):
                     same = False
                     break
-    n = np.int64(0)  # and not 0, for which numba would compile `sort` once more
+    n = ZERO
     for i in range(lo, hi):
         r = role[p, np.int64(symbol[i])]
         for side in range(2):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from sparkleene.kernels.jit import jit
+from sparkleene.kernels.jit import kernel
 from sparkleene.kernels.numbers import add, mul, nonzero
 from sparkleene.kernels.program import Array
 from sparkleene.kernels.vectors import Table, add_row
@@ -13,7 +13,7 @@ from sparkleene.kernels.wide import widen
 _P = np.uint64(0)
 
 
-@jit
+@kernel
 def pair_up(trends: Table, out: Table) -> None:
     """From trends of the first operand only, of the second only and of both, to unordered pairs of trends.
 
@@ -43,7 +43,7 @@ def pair_up(trends: Table, out: Table) -> None:
             out.low[k, m] = low
 
 
-@jit
+@kernel
 def add_runs(table: Table, starts: Array, mod: Array, out: Table) -> None:
     """Add up runs of rows: run r is starts[r]:starts[r+1], the last one ends with the rows."""
     for r in range(starts.size):

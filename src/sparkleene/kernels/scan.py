@@ -7,9 +7,9 @@ from typing import NamedTuple
 import numpy as np
 
 from sparkleene.kernels.conditions import code_holds, compare
-from sparkleene.kernels.jit import jit
+from sparkleene.kernels.jit import helper, kernel
 from sparkleene.kernels.numbers import add, nonzero
-from sparkleene.kernels.program import NEXT, Array, Events, NumberSystem, Predicates, Program
+from sparkleene.kernels.program import NEXT, ZERO, Array, Events, NumberSystem, Predicates, Program
 from sparkleene.kernels.ticks import Transitions, tick_symbol, transitions_of
 from sparkleene.kernels.vectors import Carry, Table, add_row, clear_row, copy_row, empty_table, is_blank, take_in
 
@@ -36,14 +36,14 @@ class Lists(NamedTuple):
     entry: Table
 
 
-@jit
+@helper
 def _copy(lists: Lists, i: int, j: int) -> None:
     """Copy entry i to place j."""
     lists.event[j] = lists.event[i]
     copy_row(lists.entry, j, lists.entry, i)
 
 
-@jit
+@helper
 def _test_entries(
     predicates: Predicates, events: Events, p: int, e: int, first: int, last: int, lists: Lists, stack: Array
 ) -> None:
@@ -62,7 +62,7 @@ def _test_entries(
             fits[q] = fits[q] and code_holds(code, begin, end, consts, f, g, event[q], e, stack)
 
 
-@jit
+@helper
 def _settle(program: Program, s: int, y: int, lists: Lists) -> None:
     """Move the extended entries of state s by leave, then all its old entries by keep."""
     at, event, extended, _, (value, low) = lists
@@ -102,7 +102,7 @@ def _settle(program: Program, s: int, y: int, lists: Lists) -> None:
 
 
 # The loop over ticks is written out here as in fenwick.py, for the reason that is told there.
-@jit
+@helper
 def _advance(
     program: Program, by: Transitions, predicates: Predicates, events: Events, field: NumberSystem, moves: Moves,
     lists: Lists, i: int, end: int,
@@ -157,10 +157,10 @@ def _advance(
                     if following:
                         extended[q] |= np.uint64(1) << np.uint64(by.label[a])
                         touched[s] = True
-                if by.last[a] and (nonzero(sum[0, 0]) or not (single or is_blank(buffer, 0))):
+                if by.last[a] and (nonzero(sum[0, 0]) or not (single or is_blank(buffer, ZERO))):
                     d = by.dst[a]
                     if not single:
-                        take_in(buffer, 0, by.label[a], e, carry)
+                        take_in(buffer, ZERO, by.label[a], e, carry)
                     to = d * room + at[2, d]
                     for w in range(width):
                         value[to, w] = sum[0, w]
@@ -204,7 +204,7 @@ def _advance(
     return i
 
 
-@jit
+@helper
 def _make_room(lists: Lists, tick: Array, spare: int, i: int, end: int) -> Lists:
     """Shift all entries to the front; return lists of twice the room if that does not help much."""
     at, event, _, _, entry = lists
@@ -235,7 +235,7 @@ def _make_room(lists: Lists, tick: Array, spare: int, i: int, end: int) -> Lists
     return Lists(at, new_event, np.zeros(states * size, np.uint64), fits, new)
 
 
-@jit
+@kernel
 def _run_stretches(
     program: Program, by: Transitions, predicates: Predicates, events: Events, field: NumberSystem, moves: Moves,
     lists: Lists, lo: Array, hi: Array, out: Table,
@@ -249,7 +249,7 @@ def _run_stretches(
             at[0, s] = at[1, s] = at[2, s] = 0 if s else 1
         at[0, 0] = 0
         lists.event[0] = -1
-        clear_row(lists.entry, 0)
+        clear_row(lists.entry, ZERO)
         for c in range(len(mod)):
             lists.entry.value[0, c] = field.one[c]
         i = _advance(program, by, predicates, events, field, moves, lists, lo[k], hi[k])

@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from sparkleene.kernels.jit import jit
+from sparkleene.kernels.jit import helper
 from sparkleene.kernels.numbers import add
 from sparkleene.kernels.program import Array
 from sparkleene.kernels.vectors import Table, add_row
@@ -22,7 +22,7 @@ class Heaps(NamedTuple):
     free: Array  # int64[2]: first node of the list of free ones (by child 0), and nodes used so far
 
 
-@jit
+@helper
 def clear(heaps: Heaps) -> None:
     """Empty all heaps."""
     for s in range(len(heaps.root)):
@@ -30,7 +30,7 @@ def clear(heaps: Heaps) -> None:
     heaps.free[0], heaps.free[1] = -1, 0
 
 
-@jit
+@helper
 def meld(child: Array, key: Array, a: int, b: int) -> int:
     """Join two heaps."""
     if a < 0:
@@ -52,7 +52,7 @@ def meld(child: Array, key: Array, a: int, b: int) -> int:
         a = r
 
 
-@jit
+@helper
 def pop(heaps: Heaps, s: int, bound: float, strict: bool, into: Table, row: int, mod: Array) -> None:
     """Move all entries of state s below a bound into a row of sums."""
     child, key, entry = heaps.child, heaps.key, heaps.entry

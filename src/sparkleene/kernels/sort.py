@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 
-from sparkleene.kernels.jit import jit
+from sparkleene.kernels.jit import helper, kernel
 from sparkleene.kernels.program import Array
 
 
-@jit
+@kernel
 def survey(tick: Array) -> tuple[bool, bool]:
     """Tell whether some row comes before its predecessor, and whether some row comes with it."""
     falls = 0
@@ -19,7 +19,7 @@ def survey(tick: Array) -> tuple[bool, bool]:
     return falls != 0, ties != 0
 
 
-@jit
+@kernel
 def ties(tick: Array, segments: Array) -> bool:
     """Tell whether two neighbouring rows of a segment have one tick."""
     for k in range(segments.size - 1):
@@ -29,8 +29,9 @@ def ties(tick: Array, segments: Array) -> bool:
     return False
 
 
-@jit
-def _by_code(code: Array, groups: int, none: Array) -> tuple[Array, Array]:
+@kernel
+def by_code_into(code: Array, groups: int, none: Array) -> tuple[Array, Array]:
+    """Order rows by code, as `by_code` does; rows are of the type of `none`."""
     bounds = np.zeros(groups + 1, np.int64)
     for i in range(code.size):
         if code[i] >= 0:
@@ -48,34 +49,61 @@ def _by_code(code: Array, groups: int, none: Array) -> tuple[Array, Array]:
 
 def by_code(code: Array, groups: int) -> tuple[Array, Array]:
     """Order rows by code, stably; rows with a negative code are left out. Return rows and segment bounds."""
-    return _by_code(code, groups, np.zeros(0, np.int32 if code.size < 2**31 else np.int64))  # type: ignore[no-any-return]
+    return by_code_into(code, groups, np.zeros(0, np.int32 if code.size < 2**31 else np.int64))  # type: ignore[no-any-return]
 
 
-@jit
+@kernel
 def sort_segments(tick: Array, rows: Array, bounds: Array) -> None:
     """Sort each segment by tick, stably, where it is not in order already; `rows` move along with their ticks."""
     for g in range(bounds.size - 1):
         begin, end = bounds[g], bounds[g + 1]
         for i in range(begin + 1, end):
             if tick[i] < tick[i - 1]:
-                row, old = rows[begin:end].copy(), tick[begin:end].copy()
-                order = np.argsort(old, kind="mergesort")
-                for j in range(order.size):
-                    rows[begin + j] = row[order[j]]
-                    tick[begin + j] = old[order[j]]
+                _merge_sort(tick[begin:end], rows[begin:end])
                 break
 
 
-@jit
+@helper
+def _merge_sort(tick: Array, rows: Array) -> None:
+    """Sort ticks and their rows, stably: runs in order are merged two by two until one is left."""
+    n = tick.size
+    new_tick, new_rows = np.empty_like(tick), np.empty_like(rows)
+    ends = np.empty(n + 1, np.int64)  # where runs end, after a 0
+    ends[0] = 0
+    runs = 0
+    for i in range(1, n + 1):
+        if i == n or tick[i] < tick[i - 1]:
+            runs += 1
+            ends[runs] = i
+    while runs > 1:
+        left = 0
+        for r in range(0, runs, 2):
+            first, middle = ends[r], ends[r + 1]
+            last = ends[r + 2] if r + 2 <= runs else middle
+            a, b = first, middle
+            for i in range(first, last):
+                if b == last or (a < middle and tick[a] <= tick[b]):
+                    new_tick[i], new_rows[i] = tick[a], rows[a]
+                    a += 1
+                else:
+                    new_tick[i], new_rows[i] = tick[b], rows[b]
+                    b += 1
+            left += 1
+            ends[left] = last
+        runs = left
+        tick[:], rows[:] = new_tick, new_rows
+
+
+@kernel
 def take(column: Array, rows: Array, out: Array) -> None:
     """Write the column's values at some rows."""
     for i in range(rows.size):
         out[i] = column[rows[i]]
 
 
-@jit
+@kernel
 def unions(tick: Array, mask: Array, bounds: Array, cut: bool) -> Array:
-    """Return the distinct label sets of ticks with several rows; with `cut` also those of parts of ticks.
+    """Return the label sets of ticks with several rows; with `cut` also those of parts of ticks.
 
     Windows of so many rows may begin or end in the midst of a tick. The sets of the parts that end in a row
     grow as the parts begin earlier, so there are no more of them than labels.
@@ -107,11 +135,9 @@ def unions(tick: Array, mask: Array, bounds: Array, cut: bool) -> Array:
                 if known:
                     continue
                 if count == found.size:
-                    distinct = np.unique(found)
-                    found = np.empty(2 * found.size, mask.dtype)
-                    for j in range(distinct.size):
-                        found[j] = distinct[j]
-                    count = distinct.size
+                    grown = np.empty(2 * count, mask.dtype)
+                    grown[:count] = found
+                    found = grown
                 found[count] = ends[k]
                 count += 1
-    return np.unique(found[:count])
+    return found[:count]

@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from sparkleene.kernels.jit import jit
+from sparkleene.kernels.jit import helper, kernel
 from sparkleene.kernels.program import NEXT, Array, Program
 
 _BIT = np.uint64(1)
@@ -28,7 +28,7 @@ class Transitions(NamedTuple):
     stored: Array  # bool[states]: entries are kept one by one
 
 
-@jit
+@helper
 def has(mask: Any, label: Any) -> bool:
     """Tell whether a label is in a mask."""
     return (mask >> np.uint64(label)) & _BIT != _NONE  # type: ignore[no-any-return]
@@ -78,7 +78,7 @@ def move_order(program: Program) -> Array:
     return order
 
 
-@jit
+@helper
 def symbol_of(labels: Array, mask: Any) -> int:
     """Find the symbol of a mask; where it is not there, ticks move nothing and any will do."""
     a, b = 0, len(labels) - 1
@@ -91,7 +91,7 @@ def symbol_of(labels: Array, mask: Any) -> int:
     return a
 
 
-@jit
+@helper
 def tick_symbol(labels: Array, symbol: Array, i: int, j: int) -> int:
     """Find the symbol of the union of a tick's masks."""
     mask = _NONE
@@ -102,7 +102,7 @@ def tick_symbol(labels: Array, symbol: Array, i: int, j: int) -> int:
     return np.int64(symbol[i]) if same else symbol_of(labels, mask)  # type: ignore[return-value]
 
 
-@jit
+@kernel
 def longest(tick: Array, lo: Array, hi: Array) -> Any:
     """Return the length of the longest stretch and of the longest tick."""
     stretch = together = 1

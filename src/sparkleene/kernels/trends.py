@@ -13,7 +13,7 @@ from typing import NamedTuple
 import numpy as np
 
 from sparkleene.kernels.conditions import compare, holds
-from sparkleene.kernels.jit import jit
+from sparkleene.kernels.jit import helper, kernel
 from sparkleene.kernels.program import ANY, NEXT, Array, Predicates, Program
 from sparkleene.kernels.ticks import has, tick_symbol
 
@@ -76,7 +76,7 @@ class Pass(NamedTuple):
     stack: Array  # scratch for code
 
 
-@jit
+@helper
 def _kinds(program: Program, events: Events, lasting: bool, lo: int, hi: int) -> Array:
     """Return the class that finished trends of each row will have when the window closes, -1 if they are gone."""
     outs = len(program.out_state)
@@ -105,7 +105,7 @@ def _kinds(program: Program, events: Events, lasting: bool, lo: int, hi: int) ->
     return kinds
 
 
-@jit
+@helper
 def _grown(old: Array, size: int) -> Array:
     """Return the rows with room for as many again if there are `size` of them already."""
     if size < len(old):
@@ -117,7 +117,7 @@ def _grown(old: Array, size: int) -> Array:
     return new
 
 
-@jit
+@helper
 def _push(index: Index, f: Array, ends: Array, wait: Waiting, lo: int, k: int, state: int) -> None:
     """Let an end wait in a state."""
     ends[k, LINK] = wait.head[state]
@@ -137,7 +137,7 @@ def _push(index: Index, f: Array, ends: Array, wait: Waiting, lo: int, k: int, s
         index.cells[slot, cell, 0], index.cells[slot, cell, 1] = least, greatest
 
 
-@jit
+@helper
 def _fits(run: Pass, ends: Array, s: int, p: int, e: int) -> bool:
     """Tell whether event e satisfies pair p with some event that waits in state s."""
     predicates, events, index, wait = run.predicates, run.events, run.index, run.wait
@@ -158,7 +158,7 @@ def _fits(run: Pass, ends: Array, s: int, p: int, e: int) -> bool:
     return False
 
 
-@jit
+@helper
 def _extend(
     run: Pass, by: Array, start: int, e: int, label: int, ends: Array, begin: int, n: int
 ) -> tuple[Array, int]:
@@ -199,7 +199,7 @@ def _extend(
     return ends, n
 
 
-@jit
+@helper
 def _settle(
     program: Program,
     index: Index,
@@ -243,7 +243,7 @@ def _settle(
     return log, logged
 
 
-@jit
+@kernel
 def reach(
     program: Program, predicates: Predicates, events: Events, index: Index, lo: Array, hi: Array, need: int
 ) -> tuple[Array, Array, Array]:
@@ -305,7 +305,7 @@ def reach(
     return firsts, ends[:n], log[:logged]
 
 
-@jit
+@kernel
 def before(
     program: Program,
     predicates: Predicates,

@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from sparkleene.kernels.jit import jit
+from sparkleene.kernels.jit import helper
 from sparkleene.kernels.numbers import add, nonzero, null, times
 from sparkleene.kernels.program import Array, Program
 from sparkleene.kernels.ticks import has
@@ -52,7 +52,7 @@ def empty_fresh(rows: int, program: Program, one: Array) -> Fresh:
     return Fresh(empty_table(rows + 1, program, one), np.empty(rows, np.int64), np.empty(rows, np.int64))
 
 
-@jit
+@helper
 def add_row(into: Table, i: int, table: Table, j: int, mod: Array) -> None:
     """Add row j of one table to row i of another."""
     columns = len(mod)
@@ -62,7 +62,7 @@ def add_row(into: Table, i: int, table: Table, j: int, mod: Array) -> None:
         into.low[i, m] = min(into.low[i, m], table.low[j, m])
 
 
-@jit
+@helper
 def copy_row(into: Table, i: int, table: Table, j: int) -> None:
     """Copy row j of one table to row i of another."""
     for w in range(table.value.shape[1]):
@@ -71,7 +71,7 @@ def copy_row(into: Table, i: int, table: Table, j: int) -> None:
         into.low[i, m] = table.low[j, m]
 
 
-@jit
+@helper
 def clear_row(table: Table, i: int) -> None:
     """Empty row i of a table."""
     for w in range(table.value.shape[1]):
@@ -80,7 +80,7 @@ def clear_row(table: Table, i: int) -> None:
         table.low[i, m] = np.inf
 
 
-@jit
+@helper
 def is_blank(table: Table, i: int) -> bool:
     """Tell whether row i holds nothing."""
     for w in range(table.value.shape[1]):
@@ -89,7 +89,7 @@ def is_blank(table: Table, i: int) -> bool:
     return True
 
 
-@jit
+@helper
 def start(table: Table, one: Array) -> None:
     """Empty all states, then put the empty trend into the start."""
     for s in range(table.value.shape[0]):
@@ -98,7 +98,7 @@ def start(table: Table, one: Array) -> None:
         table.value[0, c] = one[c]
 
 
-@jit
+@helper
 def take_in(table: Table, row: int, label: int, e: int, carry: Carry) -> None:
     """Let the partial trends of a row take in event e by a label."""
     value, low, mod = table.value, table.low, carry.mod
@@ -117,7 +117,7 @@ def take_in(table: Table, row: int, label: int, e: int, carry: Carry) -> None:
                 low[row, i] = x
 
 
-@jit
+@helper
 def collect(program: Program, state: Table, mod: Array, out: Table, k: int) -> None:
     """Add the states that hold results to those of window k: out.value[k, class], out.low[k, class]."""
     columns = len(mod)

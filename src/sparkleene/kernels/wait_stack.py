@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from sparkleene.kernels.jit import jit
+from sparkleene.kernels.jit import kernel
 from sparkleene.kernels.program import GE, GT, LE, LT, NEXT, Array, Events, Predicates, Program
 from sparkleene.kernels.words import Vector, symbol_matrices, tuple_setitem
 
@@ -67,7 +67,7 @@ def prepare(program: Program, predicates: Predicates, events: Events, tied: bool
     return WaitStack(waiting, first, sign, op in (GT, LT), takes, matrix)
 
 
-@jit
+@kernel
 def run(
     program: Program, stack: WaitStack, start: Vector, events: Events, lo: Array, hi: Array, out: Array
 ) -> None:

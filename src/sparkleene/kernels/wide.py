@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from sparkleene.kernels.jit import jit
+from sparkleene.kernels.jit import helper
 
 Array = np.ndarray[Any, Any]
 
@@ -27,7 +27,7 @@ _INFINITE = 2.0**50  # the exponent of infinity, beyond that of any number
 # ---- one number, in kernels
 
 
-@jit(inline="never")
+@helper
 def add(a: complex, b: complex) -> complex:
     """Return a + b."""
     d = a.imag - b.imag
@@ -50,7 +50,7 @@ def add(a: complex, b: complex) -> complex:
     return complex(m, e if m == m else _INFINITE)
 
 
-@jit(inline="never")
+@helper
 def multiply(a: complex, b: complex) -> complex:
     """Return a * b; nothing times infinity is nothing."""
     if a.real == 0.0 or b.real == 0.0:
@@ -65,7 +65,7 @@ def multiply(a: complex, b: complex) -> complex:
     return complex(m, e if m == m else _INFINITE)
 
 
-@jit
+@helper
 def widen(x: float) -> complex:
     """Return a double as a wide number."""
     m, e = x, 0.0
@@ -74,7 +74,7 @@ def widen(x: float) -> complex:
     return complex(m, e if abs(m) < np.inf else _INFINITE)
 
 
-@jit
+@helper
 def is_nonzero(a: complex) -> bool:
     """Tell whether a number is not zero."""
     return a.real != 0.0

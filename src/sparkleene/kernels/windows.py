@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 
-from sparkleene.kernels.jit import jit
+from sparkleene.kernels.jit import helper, kernel
 from sparkleene.kernels.program import Array
 
 
-@jit
+@helper
 def gallop(time: Array, begin: int, end: int, bound: int) -> int:
     """Return the first row of begin:end whose time is at or past the bound."""
     step = 1
@@ -26,7 +26,7 @@ def gallop(time: Array, begin: int, end: int, bound: int) -> int:
     return low
 
 
-@jit
+@kernel
 def sliding(
     time: Array, rowwise: bool, bounds: Array, offset: int, size: int, slide: int
 ) -> tuple[Array, Array, Array, Array]:
@@ -72,7 +72,7 @@ def sliding(
     return segment[:count], number[:count], lo[:count], hi[:count]
 
 
-@jit
+@kernel
 def windows(time: Array, bounds: Array, offset: int, size: int, slide: int) -> float:
     """Count the windows that `sliding` would return."""
     total = 0.0
@@ -87,19 +87,19 @@ def windows(time: Array, bounds: Array, offset: int, size: int, slide: int) -> f
     return total
 
 
-@jit
+@helper
 def _at(time: Array, rowwise: bool, begin: int, row: int) -> int:
     return row - begin if rowwise else time[row]
 
 
-@jit
+@helper
 def _grown(old: Array, capacity: int) -> Array:
     new = np.empty(capacity, old.dtype)
     new[: old.size] = old
     return new
 
 
-@jit
+@kernel
 def trailing(
     time: Array, bounds: Array, group: Array, starts: Array, ends: Array, ends_bounds: Array
 ) -> tuple[Array, Array, Array, Array]:
@@ -130,7 +130,7 @@ def trailing(
     return segment[:count], which[:count], lo[:count], hi[:count]
 
 
-@jit
+@kernel
 def ticks(tick: Array, bounds: Array) -> Array:
     """Return the first rows of all ticks, with the end appended."""
     total = 0

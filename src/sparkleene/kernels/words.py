@@ -13,7 +13,7 @@ import numba as nb
 import numpy as np
 from numba.cpython.unsafe.tuple import tuple_setitem
 
-from sparkleene.kernels.jit import jit
+from sparkleene.kernels.jit import helper, kernel
 from sparkleene.kernels.numbers import add, mul
 from sparkleene.kernels.program import Array, Events, Program
 from sparkleene.kernels.ticks import symbol_of
@@ -31,7 +31,8 @@ Vector = tuple[float, ...]
 TABLE = 1 << 12  # entries; 4096 of 3 x 3 doubles stay in the second-level cache
 MAX_STATES = 8
 SQUARE = 4  # matrices of up to so many states fit in registers; larger ones go column by column
-MAX_SYMBOLS = 64
+BITS = (2, 4, 6)  # of a symbol; few, since there is a kernel for each
+MAX_SYMBOLS = 1 << BITS[-1]
 
 
 class Words(NamedTuple):
@@ -73,12 +74,17 @@ def supports(program: Program) -> bool:
 
 def prepare(program: Program) -> Words:
     """Multiply out the matrices of all words."""
-    bits = 2 if program.labels.size <= 4 else 4 if program.labels.size <= 16 else 6  # few kernels to compile
-    length = (TABLE.bit_length() - 1) // bits
+    bits = next(bits for bits in BITS if program.labels.size <= 1 << bits)
     kept, added = symbol_matrices(program)
     growth = float(np.log2(1.0 + added.sum(1).max(initial=1.0)))
-    zeros = ((0,) * program.states, (0,) * bits, (0,) * length)
-    return Words(*zeros, kept, added, _multiply_out(kept, added, bits, length), max(1, int(900 / growth)))
+    zeros = sizes(program.states, bits)
+    table = _multiply_out(kept, added, bits, len(zeros[2]))
+    return Words(*zeros, kept, added, table, max(1, int(900 / growth)))
+
+
+def sizes(states: int, bits: int) -> tuple[tuple[int, ...], tuple[int, ...], tuple[int, ...]]:
+    """Return as many zeros as states, as bits of a symbol, and as symbols of a word."""
+    return (0,) * states, (0,) * bits, (0,) * ((TABLE.bit_length() - 1) // bits)
 
 
 def symbol_matrices(program: Program) -> tuple[Array, Array]:
@@ -108,7 +114,7 @@ def _multiply_out(kept: Array, added: Array, bits: int, length: int) -> Array:
     return table
 
 
-@jit(fastmath={"contract"})
+@helper(fastmath={"contract"})
 def _walk(
     program: Program, words: Words, columns: tuple[int, ...], events: Events, begin: int, end: int, state: Vector
 ) -> Vector:
@@ -157,21 +163,21 @@ def _walk(
     return state
 
 
-@jit
+@helper
 def _copy(source: Array, target: Array) -> None:
     for i in range(target.shape[0]):
         for j in range(target.shape[1]):
             target[i, j] = source[i, j]
 
 
-@jit(fastmath={"contract"})
+@helper(fastmath={"contract"})
 def _add(source: Array, target: Array) -> None:
     for i in range(target.shape[0]):
         for j in range(target.shape[1]):
             target[i, j] += source[i, j]
 
 
-@jit(fastmath={"contract"})
+@kernel(fastmath={"contract"})
 def run(program: Program, words: Words, start: Vector, events: Events, lo: Array, hi: Array, out: Array) -> None:
     """Run stretches that cannot overflow a double from `start`; write out[k, class]."""
     for k in range(lo.size):
@@ -182,7 +188,7 @@ def run(program: Program, words: Words, start: Vector, events: Events, lo: Array
             out[k, program.out_class[o]] += state[program.out_state[o]]
 
 
-@jit(fastmath={"contract"})
+@kernel(fastmath={"contract"})
 def write_matrices(
     program: Program, words: Words, columns: tuple[int, ...], zero: Vector, events: Events, lo: Array, hi: Array,
     out: Array,

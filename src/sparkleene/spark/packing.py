@@ -188,6 +188,7 @@ def key_name(k: int) -> str:
 
 def by_bucket(table: pa.Table, keys: Sequence[str], count: int) -> Iterator[tuple[int, pa.Table]]:
     """Divide a table into buckets of its keys; rows keep their order, and those with a NULL key are dropped."""
+    from sparkleene.engine.substreams import read_only
     from sparkleene.kernels.sort import by_code
 
     if not table.num_rows:
@@ -196,7 +197,7 @@ def by_bucket(table: pa.Table, keys: Sequence[str], count: int) -> Iterator[tupl
         yield 0, table
         return
     number = buckets(table, keys, count)
-    rows, bounds = by_code(number, count)
+    rows, bounds = by_code(read_only(number), count)
     ordered = table.take(pa.array(rows))
     for bucket in np.flatnonzero(np.diff(bounds)).tolist():
         yield bucket, ordered.slice(bounds[bucket], bounds[bucket + 1] - bounds[bucket])

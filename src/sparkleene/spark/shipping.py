@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 def ship(spark: SparkSession) -> None:
-    """Send this package's sources to the executors, whose Python then needs numba, numpy and pyarrow only.
+    """Send this package, with prebuilt kernels, to the executors; their Python then needs numba, numpy and pyarrow.
 
     Call it before the first query of a session; calling it again does nothing. Executors that have the package
     installed use the shipped one too: it is first on their path.
@@ -23,9 +23,12 @@ def ship(spark: SparkSession) -> None:
 
 
 def pack(folder: Path) -> Path:
-    """Write the package's sources into a zip named after their content, the same bytes for the same sources."""
+    """Write the package into a zip named after its content, the same bytes for the same files."""
+    from sparkleene.kernels.store import DIGEST, PREBUILT
+
     root = Path(__file__).parents[1]
-    sources = {path.relative_to(root.parent).as_posix(): path.read_bytes() for path in root.rglob("*.py")}
+    paths = [*root.rglob("*.py"), *(root / "kernels" / PREBUILT).glob(f"{DIGEST}-*/*")]
+    sources = {path.relative_to(root.parent).as_posix(): path.read_bytes() for path in paths}
     listed = sorted(sources.items())
     target = folder / f"sparkleene-{hashlib.sha256(repr(listed).encode()).hexdigest()[:16]}.zip"
     if not target.exists():

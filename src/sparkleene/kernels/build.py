@@ -1,0 +1,133 @@
+"""Compile all kernels beforehand: for this machine, or into the package for every processor of a level.
+
+python -m sparkleene.kernels.build                  into the package, for the best level that this machine can run
+python -m sparkleene.kernels.build --every-level    for all levels
+"""
+
+from __future__ import annotations
+
+import os
+import queue
+import shutil
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import islice
+from pathlib import Path
+
+from sparkleene.kernels.forms import forms
+from sparkleene.kernels.store import PREBUILT, folder_name
+from sparkleene.kernels.target import Target, prebuilt_targets
+
+_SHARE = "import sys; from sparkleene.kernels.build import compile_share; compile_share(*map(int, sys.argv[1:]))"
+
+
+class BuildError(Exception):
+    """A process that compiles kernels has failed."""
+
+
+def compile_share(share: int, of: int) -> None:
+    """Compile every `of`-th form, and print the name of each when it is there."""
+    for form in islice(forms(), share, None, of):
+        form.compile()
+        print(form.name, flush=True)
+
+
+def count_forms() -> int:
+    """Return how many forms there are."""
+    return sum(1 for _ in forms())
+
+
+def compile_all(environments: Sequence[Mapping[str, str]]) -> Iterator[str]:
+    """Compile all forms in processes, one for each of the environments; yield names as they are done."""
+    source = str(Path(__file__).parents[2])
+    path = os.pathsep.join(filter(None, (source, os.environ.get("PYTHONPATH"))))
+    started = [
+        subprocess.Popen(
+            [sys.executable, "-c", _SHARE, str(share), str(len(environments))],
+            env={**os.environ, "PYTHONPATH": path, **more},
+            stdout=subprocess.PIPE,
+            text=True,
+        )
+        for share, more in enumerate(environments)
+    ]
+    names: queue.Queue[str | None] = queue.Queue()
+
+    def listen(process: subprocess.Popen[str]) -> None:
+        for line in process.stdout or ():
+            names.put(line.strip())
+        names.put(None)
+
+    for process in started:
+        threading.Thread(target=listen, args=(process,), daemon=True).start()
+    try:
+        left = len(started)
+        while left:
+            name = names.get()
+            left -= name is None
+            if name is not None:
+                yield name
+        if any(process.wait() for process in started):
+            raise BuildError("a process that compiles kernels has failed; its message is above")
+    finally:
+        for process in started:
+            process.terminate()
+
+
+def prebuild(target: Target, package: Path, processes: int) -> Iterator[str]:
+    """Compile all kernels for a level into a package's folder of kernels; yield names as they are done.
+
+    Processes do not share anything, and each compiles the same forms every time: the same sources give the same
+    files.
+    """
+    name = folder_name(target)
+    with tempfile.TemporaryDirectory() as made:
+        yield from compile_all(
+            [
+                {
+                    "NUMBA_CPU_NAME": target.cpu,
+                    "NUMBA_CPU_FEATURES": target.features,
+                    "NUMBA_CACHE_DIR": str(Path(made, str(share))),
+                    "PYTHONHASHSEED": "0",
+                    "SPARKLEENE_PREBUILT": "ignore",
+                }
+                for share in range(processes)
+            ]
+        )
+        whole = Path(made, "whole")
+        whole.mkdir()
+        for share in range(processes):
+            for file in sorted(Path(made, str(share), "kernels", name).iterdir()):
+                if not (whole / file.name).exists():
+                    shutil.move(file, whole / file.name)
+        root = package / PREBUILT
+        root.mkdir(exist_ok=True)
+        shutil.rmtree(root / name, ignore_errors=True)
+        shutil.move(whole, root / name)
+    for other in root.iterdir():
+        if not other.name.startswith(name.partition("-")[0]):
+            shutil.rmtree(other)  # of other sources
+
+
+def main(arguments: Sequence[str]) -> None:
+    """Build into the package that this module belongs to, unless all is there."""
+    package, processes = Path(__file__).parent, os.cpu_count() or 1
+    targets = prebuilt_targets()[: None if "--every-level" in arguments else 1]
+    if not targets:
+        print("For this kind of machine kernels are compiled when they are first used, not beforehand.")
+    for target in targets:
+        if (package / PREBUILT / folder_name(target)).is_dir():
+            continue
+        begin, count = time.monotonic(), count_forms()
+        for done, _ in enumerate(prebuild(target, package, processes), 1):
+            if sys.stdout.isatty():
+                print(f"\rCompiling kernels for {target.cpu}: {done} of {count}", end="", flush=True)
+        lead = "\r" if sys.stdout.isatty() else ""
+        print(f"{lead}Compiled {count} kernels for {target.cpu} in {time.monotonic() - begin:.0f} s")
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])

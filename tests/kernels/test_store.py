@@ -1,0 +1,180 @@
+"""Compiled kernels: never stale, never foreign, never compiled twice, found wherever the package is."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+import time
+import zipfile
+from pathlib import Path
+
+import pytest
+from llvmlite import binding
+
+import sparkleene
+from sparkleene.kernels import store
+from sparkleene.kernels.build import count_forms
+from sparkleene.kernels.target import LEVELS, Target, prebuilt_targets
+
+PACKAGE = Path(sparkleene.__file__).parent
+HELPER = "from sparkleene.kernels.jit import helper\n\n\n@helper\ndef help(x):\n    return x + {}\n"
+KERNEL = """
+from sparkleene.kernels.help import help
+from sparkleene.kernels.jit import kernel
+
+
+@kernel
+def run(x):
+    return help(x)
+
+
+if __name__ == "__main__":
+    from sparkleene.kernels.example import run
+    print(run(1), sum(run.stats.cache_misses.values()))
+"""
+OWN = ("NUMBA_CACHE_DIR", "SPARKLEENE_COMPILE", "XDG_CACHE_HOME")
+
+
+def small_package(root: Path) -> Path:
+    """Make a package with one kernel and one helper, stored as those of the real one are."""
+    folder = root / "sparkleene" / "kernels"
+    folder.mkdir(parents=True)
+    folder.parent.joinpath("__init__.py").touch()
+    for name in ("__init__.py", "jit.py", "store.py", "target.py"):
+        shutil.copy(PACKAGE / "kernels" / name, folder)
+    folder.joinpath("example.py").write_text(KERNEL)
+    folder.joinpath("help.py").write_text(HELPER.format(10))
+    return folder
+
+
+def started(root: Path, *command: str, **environment: str) -> subprocess.Popen[str]:
+    """Start the small package's kernel in a process of its own."""
+    inherited = {name: value for name, value in os.environ.items() if name not in OWN}
+    return subprocess.Popen(
+        [sys.executable, *(command or ("-m", "sparkleene.kernels.example"))],
+        env=inherited | {"PYTHONPATH": str(root), "HOME": str(root / "home")} | environment,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+
+
+def answer(root: Path, **environment: str) -> list[str]:
+    """Return what the kernel gave, and how many times it was compiled."""
+    return started(root, **environment).communicate()[0].split()
+
+
+def stored(root: Path) -> set[Path]:
+    return {path for path in root.rglob("example.run-*") if path.suffix != ".lock"}
+
+
+@pytest.mark.parametrize("named", [False, True], ids=["the user's cache", "NUMBA_CACHE_DIR"])
+def test_a_changed_helper_changes_the_kernels_that_call_it(tmp_path: Path, named: bool) -> None:
+    folder = small_package(tmp_path)
+    environment = {"NUMBA_CACHE_DIR": str(tmp_path / "cache")} if named else {}
+    assert answer(tmp_path, **environment) == ["11", "1"]
+    (kept,) = stored(tmp_path)
+    assert kept.is_relative_to(tmp_path / ("cache" if named else "home"))
+    assert answer(tmp_path, **environment) == ["11", "0"]
+    folder.joinpath("help.py").write_text(HELPER.format(20))
+    assert answer(tmp_path, **environment) == ["21", "1"]
+    folder.joinpath("help.py").write_text(HELPER.format(10))
+    assert answer(tmp_path, **environment) == ["11", "0"]
+
+
+def test_processes_that_start_at_once_compile_once(tmp_path: Path) -> None:
+    small_package(tmp_path)
+    found = [process.communicate()[0].split() for process in [started(tmp_path) for _ in range(4)]]
+    assert [one[0] for one in found] == ["11"] * 4
+    assert sum(int(one[1]) for one in found) == 1
+
+
+def test_a_damaged_kernel_is_compiled_again(tmp_path: Path) -> None:
+    small_package(tmp_path)
+    answer(tmp_path)
+    (kept,) = stored(tmp_path)
+    whole = kept.read_bytes()
+    for damaged in (b"", whole[:-1], whole[:100] + bytes([whole[100] ^ 1]) + whole[101:]):
+        kept.write_bytes(damaged)
+        assert answer(tmp_path) == ["11", "1"]
+        assert answer(tmp_path) == ["11", "0"]
+
+
+def test_without_a_home_and_without_any_place(tmp_path: Path) -> None:
+    small_package(tmp_path)
+    file = tmp_path / "file"
+    file.touch()
+    temporary = tmp_path / "temporary"
+    temporary.mkdir()
+    nowhere = {"HOME": str(file / "home"), "TMPDIR": str(temporary)}
+    assert answer(tmp_path, **nowhere) == ["11", "1"]
+    assert answer(tmp_path, **nowhere) == ["11", "0"]
+    assert all(path.is_relative_to(temporary) for path in stored(tmp_path))
+    assert answer(tmp_path, NUMBA_CACHE_DIR=str(file / "cache")) == ["11", "1"]  # kept nowhere
+    assert answer(tmp_path, NUMBA_CACHE_DIR=str(file / "cache")) == ["11", "1"]
+
+
+def test_a_folder_that_others_can_write_is_not_trusted(tmp_path: Path) -> None:
+    small_package(tmp_path)
+    answer(tmp_path)
+    (kept,) = stored(tmp_path / "home")
+    kept.parent.chmod(0o777)
+    assert answer(tmp_path, TMPDIR=str(tmp_path)) == ["11", "1"]
+
+
+def test_compiling_can_be_forbidden(tmp_path: Path) -> None:
+    small_package(tmp_path)
+    process = started(tmp_path, SPARKLEENE_COMPILE="never")
+    assert "KernelMissing" in process.communicate()[1] and process.returncode
+
+
+def test_folders_without_use_are_removed(tmp_path: Path) -> None:
+    old, new = tmp_path / "old", tmp_path / "new"
+    for folder in (old, new):
+        folder.mkdir()
+    os.utime(old, (time.time() - 40 * 24 * 3600,) * 2)
+    store.remove_stale(tmp_path)
+    assert [path.name for path in tmp_path.iterdir()] == ["new"]
+
+
+def test_names_tell_what_kernels_depend_on(monkeypatch: pytest.MonkeyPatch) -> None:
+    target = Target("x86_64", "x86-64-v3", "")
+    names = {store.folder_name(target), store.folder_name(target._replace(features="+avx"))}
+    names |= {store.folder_name(target._replace(triple="arm64")), store.folder_name(target._replace(cpu="znver4"))}
+    monkeypatch.setattr(store.numba, "__version__", "0.99")
+    names.add(store.folder_name(target))
+    monkeypatch.setattr(store, "DIGEST", "0")
+    names.add(store.folder_name(target))
+    assert len(names) == 6
+    assert store.digest_of({"a.py": b""}) != store.digest_of({"a.py": b"x"})
+
+
+def test_an_older_processor_gets_what_it_can_run(monkeypatch: pytest.MonkeyPatch) -> None:
+    here = dict.fromkeys(LEVELS["x86-64-v3"], True)
+    for missing, levels in ((None, ["x86-64-v3", "x86-64"]), ("avx2", ["x86-64"])):
+        monkeypatch.setattr(binding, "get_host_cpu_features", lambda missing=missing: here | {missing: False})
+        monkeypatch.setattr("sparkleene.kernels.target.platform.machine", lambda: "x86_64")
+        prebuilt_targets.cache_clear()
+        assert [target.cpu for target in prebuilt_targets()] == levels
+    monkeypatch.setattr("sparkleene.kernels.target.platform.machine", lambda: "aarch64")
+    prebuilt_targets.cache_clear()
+    assert prebuilt_targets() == ()
+    monkeypatch.undo()
+    prebuilt_targets.cache_clear()
+
+
+@pytest.mark.skipif(store.prebuilt_folder() is None, reason="kernels are not prebuilt: make kernels")
+def test_the_package_runs_from_a_zip_without_compiling(tmp_path: Path) -> None:
+    prebuilt = PACKAGE / "kernels" / store.PREBUILT
+    assert sum(1 for _ in next(prebuilt.iterdir()).iterdir()) >= count_forms()
+    with zipfile.ZipFile(tmp_path / "sparkleene.zip", "w") as archive:
+        for path in [*PACKAGE.rglob("*.py"), *prebuilt.glob("*/*")]:
+            archive.write(path, path.relative_to(PACKAGE.parent))
+    ask = "sk.query('RETURN COUNT(*) PATTERN A+').run([{'time': 1, 'type': 'A'}])"
+    code = f"import sparkleene as sk; print(sk.__file__, {ask})"
+    process = started(tmp_path / "sparkleene.zip", "-c", code, SPARKLEENE_COMPILE="never", HOME="/nowhere")
+    out, error = process.communicate()
+    assert process.returncode == 0, error
+    assert "sparkleene.zip" in out and "[{'count': 1.0}]" in out
