@@ -15,7 +15,7 @@ from sparkleene.language.ast import And, Atom, Or, Pattern, Repeat, Seq
 from sparkleene.language.bind import bind
 from sparkleene.language.bound import Bound
 from sparkleene.language.parser import parse
-from sparkleene.plan.machine import Machine, machine
+from sparkleene.plan.machine import Machine, MachineTooLarge, build, machine
 from sparkleene.plan.plan import Plan, plan
 from sparkleene.plan.positions import Positions, positions
 
@@ -326,3 +326,12 @@ def test_errors(query: str, code: str) -> None:
     with pytest.raises(SparkleeneError) as caught:
         plan(bind(parse(f"RETURN COUNT(*) {query}")))
     assert [found.code for found in caught.value.diagnostics] == [code]
+
+
+def test_a_machine_of_too_many_states_is_given_up() -> None:
+    bound = bound_of("SEQ(A, B, C)")
+    operands = (positions(bound.pattern, {label.name: i for i, label in enumerate(bound.labels)}),)
+    whole = build(operands, bound.semantics, 3, 0)
+    assert build(operands, bound.semantics, 3, 0, most=len(whole.states)) == whole
+    with pytest.raises(MachineTooLarge):
+        build(operands, bound.semantics, 3, 0, most=len(whole.states) - 1)

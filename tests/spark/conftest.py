@@ -3,7 +3,6 @@ from __future__ import annotations
 import json
 import os
 import re
-import shutil
 import signal
 import subprocess
 import sys
@@ -16,26 +15,21 @@ from typing import Any
 import pytest
 from tests.conftest import QUICK
 
-from sparkleene import kernels
+
+@pytest.fixture(scope="session")
+def empty_cache(tmp_path_factory: pytest.TempPathFactory) -> str:
+    """A folder without compiled kernels: executors have those of the shipped package only."""
+    return str(tmp_path_factory.mktemp("cache"))
 
 
 @pytest.fixture(scope="session")
-def compiled_kernels(tmp_path_factory: pytest.TempPathFactory) -> str:
-    """A cache folder where the kernels of a shipped package are, as far as they were compiled here."""
-    cache = tmp_path_factory.mktemp("cache")
-    (cache / "sparkleene").mkdir(mode=0o700)
-    shutil.copytree(Path(kernels.__file__).parent, cache / "sparkleene" / kernels.DIGEST)
-    return str(cache)
-
-
-@pytest.fixture(scope="session")
-def cluster(compiled_kernels: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+def cluster(empty_cache: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     """The address of a standalone cluster of two workers with a core each; sessions on it run in processes
     of their own, since a process has one JVM.
     """
     logs = tmp_path_factory.mktemp("cluster")
     with ExitStack() as stack, pytest.MonkeyPatch.context() as patch:
-        patch.setenv("XDG_CACHE_HOME", compiled_kernels)
+        patch.setenv("XDG_CACHE_HOME", empty_cache)
         log = start(stack, logs / "master", "master.Master", "--host", "127.0.0.1", "--port", "0",
                     "--webui-port", "0")  # fmt: skip
         address = wait_for(log, r"Starting Spark master at (spark://\S+)")
@@ -50,7 +44,7 @@ def cluster(compiled_kernels: str, tmp_path_factory: pytest.TempPathFactory) -> 
 
 
 @pytest.fixture(scope="session")
-def connect(compiled_kernels: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+def connect(empty_cache: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     """The address of a Spark Connect server with two cores of this machine."""
     folder = tmp_path_factory.mktemp("connect")
     conf = {
@@ -64,7 +58,7 @@ def connect(compiled_kernels: str, tmp_path_factory: pytest.TempPathFactory) -> 
     settings = [word for key, value in conf.items() for word in ("--conf", f"{key}={value}")]
     server = "org.apache.spark.sql.connect.service.SparkConnectServer"
     with ExitStack() as stack, pytest.MonkeyPatch.context() as patch:
-        patch.setenv("XDG_CACHE_HOME", compiled_kernels)
+        patch.setenv("XDG_CACHE_HOME", empty_cache)
         log = start(
             stack, folder / "server", "SparkSubmit", "--master", "local[2,4]", "--driver-java-options", QUICK,
             *settings, "--class", server, "spark-internal",

@@ -41,11 +41,11 @@ BY_USER = "RETURN user, COUNT(*) PATTERN (SEQ(A+, B))+ WHERE [user] GROUP-BY use
 def evaluate(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     """Run the query inside a task and say which package ran it."""
     import sparkleene
-    from sparkleene.kernels import numbers
+    from sparkleene.kernels import store
 
     table = pa.Table.from_batches(batches, EVENTS.schema)
     [row] = sparkleene.query(QUERY).run(table).to_pylist()
-    files = {"package": sparkleene.__file__, "kernels": numbers.__file__}
+    files = {"package": sparkleene.__file__, "kernels": store.describe()}
     yield pa.RecordBatch.from_pylist([{"count": row["count"], **files}])
 
 

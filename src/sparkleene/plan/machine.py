@@ -119,11 +119,13 @@ def build(
     negated: int,
     momentary: bool = False,
     per_query: bool = False,
+    most: int = MAX_STATES,
 ) -> Machine:
     """Build the machine of one or several patterns over the same labels.
 
     Several are the operands of an AND or, if results are `per_query`, patterns of queries evaluated together:
-    where a partial trend can go on in several of them, it is in one state for all of these.
+    where a partial trend can go on in several of them, it is in one state for all of these. With more than `most`
+    states it is given up.
     """
     masks = [sum(1 << i for i in chosen) for chosen in _subsets(negated)]
     simple = semantics == "skip-till-any-match" and not any(p.guards for p in operands) and not momentary
@@ -136,7 +138,7 @@ def build(
 
     def visit(state: State, by: int) -> int:
         if state not in number:
-            if len(number) >= MAX_STATES:
+            if len(number) >= most:
                 raise MachineTooLarge
             number[state] = len(number)
             label.append(by)

@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from sparkleene.language.ast import And
 from sparkleene.language.bound import Bound, Label, Output, Term
 from sparkleene.plan.aggregates import aggregates
-from sparkleene.plan.machine import MachineTooLarge, build
+from sparkleene.plan.machine import MAX_STATES, MachineTooLarge, build
 from sparkleene.plan.part import Member, Part
 from sparkleene.plan.physical import search
 from sparkleene.plan.plan import Plan
@@ -138,10 +138,6 @@ def merge(queries: Sequence[Member], always: bool = False) -> Part | None:
         for bound, places in zip(bounds, numbers, strict=True)
     )
     negated = sum(1 << i for i, label in enumerate(labels) if label.negated)
-    try:
-        machine = build(operands, bounds[0].semantics, len(labels), negated, per_query=True)
-    except MachineTooLarge:
-        return None
     outputs: list[Output] = []
     members: list[Member] = []
     for query, bound, places in zip(queries, bounds, numbers, strict=True):
@@ -162,10 +158,13 @@ def merge(queries: Sequence[Member], always: bool = False) -> Part | None:
         outputs=tuple(outputs),
         types=types,
     )
-    plan = _cheaper(Plan(bound, machine, pairs(adjacent)))
-    if not always and _numbers(plan) > WORTH * sum(_numbers(query.plan) for query in queries):
+    alone = sum(_numbers(query.plan) for query in queries)
+    most = MAX_STATES if always else min(MAX_STATES, int(WORTH * alone / aggregates(bound).width))
+    try:
+        machine = build(operands, bounds[0].semantics, len(labels), negated, per_query=True, most=most)
+    except MachineTooLarge:
         return None
-    return Part(plan, tuple(members))
+    return Part(_cheaper(Plan(bound, machine, pairs(adjacent))), tuple(members))
 
 
 def _cheaper(plan: Plan) -> Plan:
