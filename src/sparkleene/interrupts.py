@@ -66,12 +66,17 @@ def held() -> Iterator[None]:
     _Held.pressed, _Held.answer = False, before
     signal.signal(signal.SIGINT, _press)
     try:
-        with _stopping(before is signal.default_int_handler):
+        with _stopping(before is signal.default_int_handler or _is_of_pyspark(before)):
             yield
         check()
     finally:
         _Held.answer = None
         signal.signal(signal.SIGINT, before)
+
+
+def _is_of_pyspark(answer: object) -> bool:
+    """Tell whether an answer to Ctrl-C is the one that PySpark sets: it cancels jobs, and then is the default one."""
+    return getattr(answer, "__module__", "").startswith("pyspark.")
 
 
 @contextmanager

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 from pathlib import Path
 
@@ -41,11 +42,16 @@ def test_errors_are_red(here: Path) -> None:
     assert code == 1 and f"{RED}error[unknown-clause]" in seen and "query: ok" in seen
 
 
+def last_line(seen: str) -> str:
+    """Return the last line with text in it, without what moves the cursor."""
+    return re.sub(r"\x1b\[[0-9;?]*[a-zA-Z]", "", seen).strip().splitlines()[-1]
+
+
 def test_trends_say_how_many_there_are(here: Path) -> None:
     code, seen = terminal("trends", QUERY, "events.csv", cwd=here)
-    assert code == 0 and seen.splitlines()[-1].endswith("all 4 trends")
+    assert code == 0 and last_line(seen).endswith("all 4 trends")
     _, seen = terminal("trends", QUERY, "events.csv", "--limit", "2", cwd=here)
-    assert seen.splitlines()[-1].endswith("the first 2 trends; --limit N shows more")
+    assert last_line(seen).endswith("the first 2 trends; --limit N shows more")
 
 
 def test_errors_stay_on_the_terminal(here: Path) -> None:

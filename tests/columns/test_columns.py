@@ -175,8 +175,8 @@ def test_masks_without_a_type_column_and_with_predicates():
     assert masks.tolist() == [3, 0, 0] and not plain
 
 
-@pytest.mark.parametrize(("count", "dtype"), [(8, np.uint8), (9, np.uint16), (17, np.uint32), (64, np.uint64)])
-def test_masks_are_as_wide_as_needed(count, dtype):
+@pytest.mark.parametrize(("count", "dtype"), [(8, np.uint8), (9, np.uint64), (64, np.uint64)])
+def test_masks_have_two_widths(count, dtype):
     term = Call("=", (X, Literal_(1)))
     names = bound(*((f"l{i}", "A") for i in range(count)), local=((),) * (count - 1) + ((term,),))
     masks, _ = label_masks(names, pa.table({"t": ["A", "A"], "x": [1, 2]}), "t")

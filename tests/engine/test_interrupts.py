@@ -109,6 +109,20 @@ def test_kernels_return_when_the_flag_is_set(kernel: str, monkeypatch: pytest.Mo
     assert query.run(rows) != whole
 
 
+def test_the_answer_of_pyspark_stops_kernels() -> None:
+    def answer(number: int, frame: object) -> None:
+        raise KeyboardInterrupt
+
+    answer.__module__ = "pyspark.core.context"
+    before = signal.signal(signal.SIGINT, answer)
+    try:
+        with pytest.raises(KeyboardInterrupt), interrupts.held():
+            assert interrupts.stop_flag() is not interrupts.NEVER
+            press()
+    finally:
+        signal.signal(signal.SIGINT, before)
+
+
 def test_only_the_default_answer_stops_kernels() -> None:
     """Another one may let the program go on, and then it needs the results."""
     with pytest.raises(KeyboardInterrupt), interrupts.held():
