@@ -75,8 +75,8 @@ def held() -> Iterator[None]:
 
 
 def _is_of_pyspark(answer: object) -> bool:
-    """Tell whether an answer to Ctrl-C is the one that PySpark sets: it cancels jobs, and then is the default one."""
-    return getattr(answer, "__module__", "").startswith("pyspark.")
+    """Tell whether an answer to Ctrl-C is PySpark's: it cancels jobs, then does as the default one."""
+    return str(getattr(answer, "__module__", "")).startswith("pyspark.")
 
 
 @contextmanager
