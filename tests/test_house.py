@@ -13,7 +13,7 @@ MOST_ARGUMENTS = 10
 MOST_LINES = 520
 NAMED_TUPLES = {"_replace", "_asdict", "_fields", "_make"}  # public, in spite of their names
 PYSPARK = {"_active_spark_context", "_gateway"}  # there is no other way to ask
-NUMBA = {"_cache", "_data_layout"}  # where a dispatcher and a library keep theirs
+NUMBA = {"_cache"}  # where a dispatcher keeps compiled code
 OPEN = NAMED_TUPLES | PYSPARK | NUMBA
 
 
