@@ -116,11 +116,12 @@ def test_without_a_home_and_without_any_place(tmp_path: Path) -> None:
     assert answer(tmp_path, NUMBA_CACHE_DIR=str(file / "cache")) == ["11", "1"]
 
 
-def test_a_folder_that_others_can_write_is_not_trusted(tmp_path: Path) -> None:
+@pytest.mark.parametrize("above", [0, 1, 2])
+def test_a_folder_that_others_can_write_is_not_trusted(tmp_path: Path, above: int) -> None:
     small_package(tmp_path)
     answer(tmp_path)
     (kept,) = stored(tmp_path / "home")
-    kept.parent.chmod(0o777)
+    kept.parents[above].chmod(0o777)
     assert answer(tmp_path, TMPDIR=str(tmp_path)) == ["11", "1"]
 
 

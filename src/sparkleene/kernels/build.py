@@ -105,11 +105,13 @@ def prebuild(target: Target, package: Path, processes: int) -> Iterator[str]:
                     shutil.move(file, whole / file.name)
         root = package / PREBUILT
         root.mkdir(exist_ok=True)
+        staged = root / f"{name}.{os.getpid()}"  # a copy may be cut short, a new name is all or nothing
+        shutil.move(whole, staged)
         shutil.rmtree(root / name, ignore_errors=True)
-        shutil.move(whole, root / name)
+        staged.rename(root / name)
     for other in root.iterdir():
         if not other.name.startswith(name.partition("-")[0]):
-            shutil.rmtree(other)  # of other sources
+            shutil.rmtree(other, ignore_errors=True)  # of other sources
 
 
 def main(arguments: Sequence[str]) -> None:

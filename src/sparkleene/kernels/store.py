@@ -41,7 +41,7 @@ def digest_of(sources: Mapping[str, bytes]) -> str:
     return hashlib.sha256(repr(sorted(sources.items())).encode()).hexdigest()[:16]
 
 
-_NOT_COMPILED = ("__init__.py", "build.py", "forms.py", "store.py", "target.py")
+_NOT_COMPILED = ("__init__.py", "build.py", "store.py", "target.py")  # a form more is to be built, too
 DIGEST = digest_of(
     {
         entry.name: entry.read_bytes()
@@ -83,11 +83,16 @@ def own_folder() -> Path | None:
     user = os.getuid()
     places = [Path(home, "sparkleene"), Path(tempfile.gettempdir(), f"sparkleene-{user}")]
     for place in [Path(named)] if named else places:
-        folder = place / "kernels" / folder_name(own_target())
+        kernels = place / "kernels"
+        folder = kernels / folder_name(own_target())
         with suppress(OSError):  # a place that cannot be written
             new = not folder.exists()
-            folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-            ours = folder.stat().st_uid == user and not folder.stat().st_mode & 0o022
+            place.mkdir(mode=0o700, parents=True, exist_ok=True)
+            kernels.mkdir(mode=0o700, exist_ok=True)
+            folder.mkdir(mode=0o700, exist_ok=True)
+            # Whoever can write one of these can put other code in place of ours.
+            found = [path.stat() for path in (place, kernels, folder)]
+            ours = all(one.st_uid == user and not one.st_mode & 0o022 for one in found)
             if (named or ours) and os.access(folder, os.W_OK | os.X_OK):
                 if new:
                     remove_stale(folder.parent)
@@ -97,10 +102,11 @@ def own_folder() -> Path | None:
 
 def describe() -> str:
     """Tell which compiled kernels this process uses."""
-    built, own = prebuilt_folder(), own_folder()
+    built = prebuilt_folder()
     if built is not None:
         target = next(one for one in prebuilt_targets() if built.name == folder_name(one))
         return f"prebuilt for {target.cpu}"
+    own = own_folder()
     count = 0 if own is None else sum(1 for file in own.iterdir() if not file.name.endswith(".lock"))
     where = "nowhere: no folder can be written" if own is None else f"in {own}"
     return f"none prebuilt for this machine, Python and numba; {count} compiled here, kept {where}"
