@@ -98,15 +98,78 @@ class Adjacent:
 
 
 @dataclass(frozen=True, slots=True)
+class Piece:
+    """A part of a measure: a sum over a trend's events of some labels, or the value of the first or last of them.
+
+    Without a path every event counts as 1. A piece is multiplied by its factor.
+    """
+
+    kind: Literal["sum", "first", "last"]
+    labels: frozenset[int]
+    path: Path
+    factor: Fraction = Fraction(1)
+
+
+@dataclass(frozen=True, slots=True)
+class Measure:
+    """A number that every trend has: the sum of its pieces and a constant.
+
+    A trend without the event that a `first` or `last` asks for, or with NULL there, has no such number.
+    """
+
+    pieces: tuple[Piece, ...]
+    constant: Fraction = Fraction(0)
+
+
+Function = Literal["count", "min", "max", "sum", "avg", "var_pop", "var_samp", "stddev_pop", "stddev_samp"]
+
+
+@dataclass(frozen=True, slots=True)
 class Output:
-    """An aggregate of the result. `labels` and `path` are empty for COUNT(*), `path` also for COUNT(E)."""
+    """An aggregate of the result: over occurrences of events in trends, over events, over trends, or over keys.
+
+    Over occurrences `labels` and `path` are empty for COUNT(*), `path` also for COUNT(E). With `each` every event
+    that is in some trend counts once. With a `measure` the aggregate is over trends, and with `distinct` it counts the
+    values of these keys (places in `Bound.keys`) that have a trend.
+    """
 
     name: str
-    function: Literal["count", "min", "max", "sum", "avg"]
+    function: Function
     labels: frozenset[int]
     path: Path
     log: Literal[2, 10] | None
     span: Span = field(default=NOWHERE, compare=False, repr=False)
+    each: bool = False
+    measure: Measure | None = None
+    distinct: tuple[int, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Derived:
+    """A column that the query computes from its row before anything else; outputs and keys may name it."""
+
+    name: str
+    term: Term
+    span: Span = field(default=NOWHERE, compare=False, repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """A column of the result that is made of group attributes and outputs, which are fields of its term."""
+
+    name: str
+    term: Term
+    span: Span = field(default=NOWHERE, compare=False, repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Finish:
+    """What becomes of the rows of a result: which are kept, in what order, how many of a window, which columns."""
+
+    columns: tuple[Column, ...]  # all columns but those of the window, in order
+    having: Term | None = None
+    order: tuple[tuple[Term, bool], ...] = ()  # with whether it is descending
+    limit: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,6 +201,8 @@ class Bound:
     outputs: tuple[Output, ...]
     window: Window | None
     types: tuple[tuple[str, Term], ...] | None  # types defined by predicates, or None for a type column
+    derived: tuple[Derived, ...] = ()  # columns to compute first
+    finish: Finish | None = None  # None where the result is the group attributes and the outputs as they are
 
     def without_local(self) -> Bound:
         """Return the query without its local predicates."""

@@ -373,6 +373,8 @@ class _Explainer:
                 return [f"sum of {of}", f"non-NULL occurrences of {of}"]
             case "count":
                 return [f"occurrences of {of}"] if output.labels else ["count of trends"]
+            case _:
+                return [f"{part} of {of}" for part in ("sum of squares", "sum", "non-NULL occurrences")]
 
     def formula(self, output: Output) -> str:
         """Say what an aggregate is made of."""
