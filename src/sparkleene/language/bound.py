@@ -129,8 +129,8 @@ class Output:
     """An aggregate of the result: over occurrences of events in trends, over events, over trends, or over keys.
 
     Over occurrences `labels` and `path` are empty for COUNT(*), `path` also for COUNT(E). With `each` every event
-    that is in some trend counts once. With a `measure` the aggregate is over trends, and with `distinct` it counts the
-    values of these keys (places in `Bound.keys`) that have a trend.
+    that is in some trend counts once. With a `measure` the aggregate is over trends, and with `distinct` it counts
+    the values of these keys (places in `Bound.keys`) that have a trend.
     """
 
     name: str
