@@ -179,3 +179,24 @@ def test_the_package_runs_from_a_zip_without_compiling(tmp_path: Path) -> None:
     out, error = process.communicate()
     assert process.returncode == 0, error
     assert "sparkleene.zip" in out and "[{'count': 1.0}]" in out
+
+
+@pytest.mark.skipif(store.prebuilt_folder() is None, reason="kernels are not prebuilt: make kernels")
+def test_prebuilt_kernels_are_loaded_without_what_compiling_needs() -> None:
+    code = """
+from numba.core.base import BaseContext
+
+def refresh(context):
+    raise AssertionError("all that numba can compile was loaded")
+
+BaseContext.refresh = refresh
+from sparkleene.kernels.forms import forms
+for form in forms():
+    form.compile()
+import sparkleene as sk
+print(sk.query("RETURN SUM(A.x) PATTERN A+ WHERE A.x < NEXT(A).x").run([{"time": 1, "type": "A", "x": 2.0}]))
+"""
+    process = started(PACKAGE.parent, "-c", code, SPARKLEENE_COMPILE="never")
+    out, error = process.communicate()
+    assert process.returncode == 0, error
+    assert out == "[{'sum_A_x': 2.0}]\n"

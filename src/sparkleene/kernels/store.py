@@ -27,6 +27,7 @@ from typing import Any
 import llvmlite
 import numba
 from numba.core.caching import CompileResultCacheImpl, _Cache
+from numba.core.runtime import rtsys
 from numba.core.serialize import dumps
 
 from sparkleene.kernels.target import Target, prebuilt_targets
@@ -163,7 +164,7 @@ class KernelFiles(_Cache):
 
     def load_overload(self, sig: Any, target_context: Any) -> Any:
         """Return the compiled function, or None if it is to be compiled now, by this process alone."""
-        target_context.refresh()
+        rtsys.initialize(target_context)  # what compiling needs besides is loaded when it is needed
         name = self.file_name(sig)
         found = read_kernel(prebuilt_folder(), name) or read_kernel(own_folder(), name)
         if found is None:

@@ -18,6 +18,7 @@ from sparkleene.spark import tasks
 from sparkleene.spark.jobs import Job
 from sparkleene.spark.lower import Lowered, Lowering, lower
 from sparkleene.spark.request import Request, col, map_batches
+from sparkleene.spark.sql.values import BOOLEAN
 from sparkleene.workload.merge import find_joints
 from sparkleene.workload.run import JointRun, unite_schemas
 
@@ -131,7 +132,7 @@ def _uses(lows: Sequence[Lowered]) -> dict[str, set[str]]:
 def raise_errors(results: DataFrame) -> DataFrame:
     """Return results that raise the error that a task has sent."""
     error = col(tasks.ERROR)
-    return results.where(F.when(error.isNull(), F.lit(True)).otherwise(F.raise_error(error).cast("boolean")))
+    return results.where(F.when(error.isNull(), F.lit(True)).otherwise(F.raise_error(error).cast(BOOLEAN)))
 
 
 def combine_parts(job: Job, results: DataFrame, schema: pa.Schema, whole: bool) -> DataFrame:

@@ -18,9 +18,9 @@ from pyspark.sql import types as T
 from sparkleene.errors import Place, Span
 from sparkleene.language.bound import Bound, Term
 from sparkleene.spark.sql.translate import Translator
-from sparkleene.spark.sql.values import INTEGERS, NO_TEXT, Unsure, column, combine, is_comparable
+from sparkleene.spark.sql.values import INTEGERS, LONG, NO_TEXT, Unsure, column, combine, is_comparable
 
-_MASKS = ((7, "tinyint"), (15, "smallint"), (31, "int"), (64, "bigint"))
+_MASKS = ((7, T.ByteType()), (15, T.ShortType()), (31, T.IntegerType()), (64, LONG))
 
 
 def value(
@@ -36,7 +36,7 @@ def value(
     except Unsure:
         return None
     if isinstance(found.type, INTEGERS):
-        return found.column.cast("long"), T.LongType()
+        return found.column.cast(LONG), LONG
     return (found.column, found.type) if is_comparable(found.type) else None
 
 
@@ -64,7 +64,7 @@ def masks(
     tells whose predicates are in other texts than `place`.
     """
     count = len(bound.labels)
-    width = next((name for most, name in _MASKS if count <= most), None)
+    width = next((type for most, type in _MASKS if count <= most), None)
     if width is None:
         return None
 

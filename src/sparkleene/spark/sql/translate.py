@@ -21,10 +21,13 @@ from sparkleene.language.operators import FLIPPED
 from sparkleene.language.trees import is_constant
 from sparkleene.spark.sql.values import (
     BITS,
+    BOOLEAN,
     COMPARE,
+    DOUBLE,
     FLOATS,
     INT64,
     INTEGERS,
+    LONG,
     PLAIN,
     TIMES,
     TRY,
@@ -114,7 +117,7 @@ class Translator:
 
     def _truth(self, found: Value) -> Column:
         if isinstance(found.type, T.NullType):
-            return found.column.cast("boolean")
+            return found.column.cast(BOOLEAN)
         if not isinstance(found.type, T.BooleanType):
             raise Unsure
         return found.column
@@ -133,7 +136,7 @@ class Translator:
     def _field(self, path: Path) -> Value:
         type, found = self.type_of(path), column(path)
         if isinstance(type, FLOATS):
-            return Value(no_nan(found.cast("double")), T.DoubleType())
+            return Value(no_nan(found.cast(DOUBLE)), T.DoubleType())
         if isinstance(type, INTEGERS):
             end = 1 << BITS[type.__class__] - 1
             return Value(found, type, ends=(-end, end - 1), known=(found.isNotNull(),))
@@ -142,9 +145,9 @@ class Translator:
     def _arithmetic(self, term: Call, values: list[Value]) -> Value:
         """Return numbers calculated in long where all are, else in double."""
         if term.op == "/" or any(isinstance(each.type, FLOATS) for each in values):
-            doubles = [each.column.cast("double") for each in values]
+            doubles = [each.column.cast(DOUBLE) for each in values]
             return Value(no_nan(PLAIN[term.op](*doubles)), T.DoubleType())
-        columns = [each.column.cast("long") for each in values]
+        columns = [each.column.cast(LONG) for each in values]
         known = tuple(part for each in values for part in each.known)
         ends = ends_of(term.op, [each.ends for each in values])
         if term.op == "%":
@@ -164,7 +167,7 @@ class Translator:
         if not (is_comparable(left.type) and is_comparable(right.type)):
             raise Unsure
         if isinstance(left.type, T.NullType) or isinstance(right.type, T.NullType):
-            return F.lit(None).cast("boolean")
+            return F.lit(None).cast(BOOLEAN)
         fixed = term.args[1]
         if left.constant is not ...:
             op, left, right, fixed = FLIPPED[op], right, left, term.args[0]

@@ -30,6 +30,8 @@ INTEGERS = (T.ByteType, T.ShortType, T.IntegerType, T.LongType)
 FLOATS = (T.FloatType, T.DoubleType)
 TIMES = (T.DateType, T.TimestampType, T.TimestampNTZType)
 OTHERS = (T.DecimalType, T.BooleanType, T.BinaryType, T.NullType)
+# Casts are to these and not to their names: for a name Spark loads its parser of SQL, which takes a while once.
+LONG, DOUBLE, BOOLEAN = T.LongType(), T.DoubleType(), T.BooleanType()
 BITS = dict(zip((*INTEGERS, *TIMES), (8, 16, 32, 64, 32, 64, 64), strict=True))
 
 COMPARE: dict[str, Callable[[Any, Any], Any]] = {
@@ -41,7 +43,7 @@ PLAIN: dict[str, Callable[..., Any]] = {
     "/": F.try_divide, "%": F.try_mod,
 }  # fmt: skip
 TRY: dict[str, Callable[..., Column]] = {
-    "neg": lambda a: F.try_subtract(F.lit(0).cast("long"), a),
+    "neg": lambda a: F.try_subtract(F.lit(0).cast(LONG), a),
     "+": F.try_add, "-": F.try_subtract, "*": F.try_multiply,
 }  # fmt: skip
 
@@ -97,7 +99,7 @@ def constant_of(term: Term) -> Value:
         return Value(F.lit(item), T.DoubleType(), item)
     if isinstance(item, Decimal):  # an integer beyond int64
         return Value(literal(int(item), T.DecimalType(38, 0)), T.DecimalType(38, 0), item)
-    return Value(F.lit(item).cast("long"), T.LongType(), item, (item, item))
+    return Value(F.lit(item).cast(LONG), T.LongType(), item, (item, item))
 
 
 def literal(number: int, type: T.DataType) -> Column:
@@ -107,7 +109,7 @@ def literal(number: int, type: T.DataType) -> Column:
     if isinstance(type, T.DateType):
         return F.date_from_unix_date(F.lit(number))
     if isinstance(type, T.TimestampType):
-        return F.timestamp_micros(F.lit(number).cast("long"))
+        return F.timestamp_micros(F.lit(number).cast(LONG))
     if isinstance(type, T.TimestampNTZType):
         return F.lit(pa.scalar(number, pa.timestamp("us")).cast(pa.string()).as_py()).cast(type)
     return F.lit(number).cast(type)
@@ -139,13 +141,13 @@ def around_float(type: T.DataType, item: Any) -> tuple[Column, Column]:
 
 def no_nan(double: Column) -> Column:
     """Return doubles with NULL for NaN."""
-    return F.nanvl(double, F.lit(None).cast("double"))
+    return F.nanvl(double, F.lit(None).cast(DOUBLE))
 
 
 def number(found: Value) -> Value:
     """Return a number to calculate with: NULL is an integer, and decimals are left to the engine."""
     if isinstance(found.type, T.NullType):
-        return Value(found.column.cast("long"), T.LongType(), None, (0, 0), (F.lit(False),))
+        return Value(found.column.cast(LONG), T.LongType(), None, (0, 0), (F.lit(False),))
     if not isinstance(found.type, (*INTEGERS, *FLOATS)):
         raise Unsure
     return found
@@ -171,7 +173,7 @@ def align(left: Value, right: Value) -> tuple[Column, Column]:
                 isinstance(each.type, INTEGERS) and each.ends[0] >= -EXACT and each.ends[1] <= EXACT
             ):
                 raise Unsure
-        return left.column.cast("double"), right.column.cast("double")
+        return left.column.cast(DOUBLE), right.column.cast(DOUBLE)
     if isinstance(one, T.DecimalType) or isinstance(two, T.DecimalType):
         sizes = [_digits(each) for each in (one, two)]
         scale = max(size[1] for size in sizes)
@@ -181,7 +183,7 @@ def align(left: Value, right: Value) -> tuple[Column, Column]:
         type = T.DecimalType(digits, scale)
         return left.column.cast(type), right.column.cast(type)
     if {one.__class__, two.__class__} == {T.DateType, T.TimestampNTZType}:
-        return left.column.cast("timestamp_ntz"), right.column.cast("timestamp_ntz")
+        return left.column.cast(T.TimestampNTZType()), right.column.cast(T.TimestampNTZType())
     if one != two:
         raise Unsure
     return left.column, right.column
