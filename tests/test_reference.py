@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import re
 from dataclasses import replace
+from datetime import datetime, timedelta
 from fractions import Fraction
 from itertools import combinations, product
 
@@ -373,3 +374,78 @@ def test_every_match_is_counted_in_one_row(drawn: Case) -> None:
     options = {"type": drawn.type, "tiebreak": drawn.tiebreak, "offset": drawn.offset}
     found = list(trends(drawn.bound(), drawn.rows, **options))  # type: ignore[arg-type]
     assert sum(row["n"] for row in drawn.expected()) == len(found)  # type: ignore[misc]
+
+
+# ---- values inside and around aggregates, measures
+
+
+def test_expressions_inside_aggregates() -> None:
+    row = one("SUM(A.x * A.y) AS s, MAX(A.x - A.y) AS m, SUM(A.x / A.y) AS d", "A+", "A1x2y3 A2x4y0 A3x5y_")
+    # seven trends, each event in four; NULL and x / 0 add nothing
+    assert row == {"s": 4 * 6, "m": 4, "d": 4 * Fraction(2 / 3)}
+
+
+def test_groups_by_expressions() -> None:
+    rows = evaluate(bound("A+", "GROUP-BY x % 2 AS odd", returns="odd, COUNT(*) AS n"), stream("A1x1 A2x2 A3x3"))
+    assert rows == [{"odd": 0, "n": 1}, {"odd": 1, "n": 3}]
+
+
+def test_spread_over_occurrences() -> None:
+    row = one(
+        "VAR_POP(A.x) AS v, VAR_SAMP(A.x) AS w, STDDEV_POP(A.x) AS s, STDDEV(A.y) AS t", "A", "A1x1 A2x4 A3x4y1"
+    )
+    assert row == {"v": 2, "w": 3, "s": math.sqrt(2), "t": None}
+
+
+def test_measures_of_trends() -> None:
+    events = "A1x2 A4x3 B6x10"  # a1 b6, a4 b6, a1 a4 b6
+    measures = {
+        "MAX(LENGTH)": 3, "AVG(LENGTH)": Fraction(7, 3), "MIN(DURATION)": 2, "SUM(DURATION)": 12,
+        "MAX(SUM(x))": 15, "MAX(SUM(A.x))": 5, "AVG(LAST(A.x) - FIRST(A.x))": Fraction(1, 3),
+        "MAX(LAST(x))": 10, "VAR_POP(COUNT(A))": Fraction(2, 9), "MAX(2 * LENGTH - COUNT(B) + 1)": 6,
+    }  # fmt: skip
+    for written, value in measures.items():
+        assert one(f"{written} AS m", "SEQ(A+, B)", events) == {"m": value}, written
+
+
+def test_trends_without_an_end_are_left_out() -> None:
+    events = "A1x_ A2x4 B3"  # b3 has no A; a1 b3 has NULL
+    row = one("SUM(FIRST(A.x)) AS f, MAX(LAST(A.x)) AS l, MIN(SUM(A.x)) AS s, SUM(A.x) AS o", "SEQ(A*, B)", events)
+    assert row == {"f": 4, "l": 4, "s": 0, "o": 8}
+
+
+def test_durations_of_timestamps_are_seconds() -> None:
+    start = datetime(2024, 1, 1)
+    rows = [dict(time=start + timedelta(minutes=m), type="A", at=start) for m in (0, 1, 3)]
+    text = "RETURN MAX(DURATION) AS d, MAX(LAST(A.time) - FIRST(A.at)) AS e PATTERN A+"
+    assert evaluate(bind(parse(text), columns=("time", "type", "at")), rows) == [{"d": 180, "e": 180}]
+
+
+def test_each_event_once_and_distinct_keys() -> None:
+    rows = evaluate(
+        bound("SEQ(A+, B)", "WHERE [k]", returns="COUNT(EACH A) AS e, SUM(EACH A.x) AS s, COUNT(DISTINCT k) AS d"),
+        stream("A1k1x5 A2k1x7 B3k1 A4k1x9 A5k2x1 B6k2 A7k3x1"),
+    )  # fmt: skip
+    assert rows == [{"e": 3, "s": 13, "d": 2}]
+
+
+def test_expressions_over_results() -> None:
+    row = one(
+        "SUM(A.x) / COUNT(*) AS mean, COUNT(A) - COUNT(*) AS d, COUNT(*) / MIN(A.y) AS z", "A+", "A1x1y0 A2x2y0"
+    )
+    assert row == {"mean": 2, "d": 1, "z": None}
+
+
+def test_rows_are_kept_and_ordered_by_window() -> None:
+    events = "A1k1 A2k2 A3k2 A4k3 A5k3 A6k4 A7k4 A8k4 A11k5 A12k6 A13k6"
+    rest = "GROUP-BY k WITHIN 10 SLIDE 10 HAVING n > 1 ORDER BY COUNT(A) DESC LIMIT 2"
+    rows = evaluate(bound("A+", rest, returns="COUNT(*) AS n"), stream(events))
+    assert [tuple(row.values()) for row in rows] == [(0, 10, 4, 7), (0, 10, 2, 3), (10, 20, 6, 3)]
+
+
+def test_null_is_less_than_all_values() -> None:
+    rest = "GROUP-BY k ORDER BY MAX(A.x)"
+    events = "A1k1x3 A2k2x_ A3k3x1"
+    assert [tuple(r.values()) for r in evaluate(bound("A", rest), stream(events))] == [(2, 1), (3, 1), (1, 1)]
+    down = evaluate(bound("A", rest + " DESC"), stream(events))
+    assert [row["k"] for row in down] == [1, 3, 2]

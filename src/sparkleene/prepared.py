@@ -84,6 +84,7 @@ class PreparedQuery:
             columns=columns,
             types=self._types,
             any_type=self.options.type is None and self._types is None,
+            time=self.options.time,
             place=self.place,
         )
         return plan(bound, self.place)

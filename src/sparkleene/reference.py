@@ -11,12 +11,13 @@ import math
 import operator
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from datetime import datetime, timedelta
 from fractions import Fraction
 from itertools import product
 from typing import Any
 
 from sparkleene.language.ast import And, Atom, Not, Or, Pattern, Repeat, Seq
-from sparkleene.language.bound import Bound, Field, Key, Literal_, Output, Path, Term
+from sparkleene.language.bound import Bound, Field, Finish, Key, Literal_, Measure, Output, Path, Piece, Term
 
 Order = tuple[Any, Any]
 Rest = tuple[Pattern, ...]
@@ -76,9 +77,30 @@ def evaluate(
     for (window, group), found in sorted(cells.items(), key=lambda cell: cell[0]):
         row: dict[str, object] = {} if bound.window is None else dict(zip(WINDOW, window, strict=True))
         row |= zip(bound.group_names, group, strict=True)
-        row |= {output.name: _aggregate(output, [match for _, match in found]) for output in bound.outputs}
+        row |= {output.name: _aggregate(output, found) for output in bound.outputs}
         result.append(row)
+    return result if bound.finish is None else _finish(bound, bound.finish, result)
+
+
+def _finish(bound: Bound, finish: Finish, rows: list[dict[str, object]]) -> list[dict[str, object]]:
+    """Return the rows that are kept of each window, in order, with the columns that are asked for."""
+    windows: dict[object, list[dict[str, object]]] = {}
+    for row in rows:
+        if finish.having is None or _value(finish.having, row) is True:
+            windows.setdefault(row.get(WINDOW[0]), []).append(row)
+    result = []
+    for kept in windows.values():  # ordered by group, and sorting keeps that among equals
+        for term, descending in reversed(finish.order):
+            kept.sort(key=lambda row, term=term: _rank(_value(term, row)), reverse=descending)  # type: ignore[misc]
+        for row in kept[: finish.limit]:
+            made = {name: row[name] for name in WINDOW if bound.window is not None}
+            result.append(made | {column.name: _value(column.term, row) for column in finish.columns})
     return result
+
+
+def _rank(value: Any) -> tuple[bool, Any]:
+    """Return what orders values; NULL is less than all others."""
+    return value is not None, 0 if value is None else value
 
 
 def trends(
@@ -100,12 +122,13 @@ def trends(
 
 WINDOW = ("window_start", "window_end")
 Match = tuple[Trend, ...]  # one trend, or two of P AND Q
+Found = tuple[tuple[Any, ...], Match]  # with the key of its sub-stream
 Cell = tuple[tuple[Any, Any], tuple[Any, ...]]  # a window and a group
 
 
-def _cells(bound: Bound, events: list[Event], offset: Any) -> dict[Cell, list[tuple[tuple[Any, ...], Match]]]:
+def _cells(bound: Bound, events: list[Event], offset: Any) -> dict[Cell, list[Found]]:
     """Collect the matches of every window and group, each with the key of its sub-stream."""
-    cells: dict[Cell, list[tuple[tuple[Any, ...], Match]]] = {}
+    cells: dict[Cell, list[Found]] = {}
     times = sorted({event.time for event in events})
     for stream in _substreams(bound, events):
         group = tuple(stream.key[index] for index in bound.group)
@@ -142,7 +165,8 @@ def _events(
 ) -> list[Event]:
     """Return the rows as events in order of time, tie-break and place in the input."""
     events = []
-    for position, row in enumerate(rows):
+    for position, given in enumerate(rows):
+        row = dict(given) | {one.name: _value(one.term, given) for one in bound.derived}
         if bound.types is not None:
             types = {name for name, condition in bound.types if _value(condition, row) is True}
         elif type is not None:
@@ -363,25 +387,69 @@ class Matcher:
 # ---- aggregates and expressions
 
 
-def _aggregate(output: Output, matches: list[Match]) -> object:
+def _aggregate(output: Output, found: list[Found]) -> object:
     """Return an aggregate over the trends of all matches, None for NULL."""
-    if output.function == "count" and not output.labels:
+    function = output.function
+    if output.distinct:
+        return _logarithm(len({tuple(key[k] for k in output.distinct) for key, _ in found}), output.log)
+    matches = [match for _, match in found]
+    values: list[Any]
+    if output.measure is not None:
+        values = [_measure(output.measure, trend) for match in matches for trend in match]
+    elif function == "count" and not output.labels:
         return _logarithm(len(matches), output.log)
-    held = [e for match in matches for trend in match for e, label in trend if label in output.labels]
-    if output.function == "count" and not output.path:
-        return _logarithm(len(held), output.log)
-    values: list[Any] = [v for v in (_attribute(output.path, event.row) for event in held) if v is not None]
-    if output.function == "count":
+    else:
+        held = [e for match in matches for trend in match for e, label in trend if label in output.labels]
+        held = list({event.position: event for event in held}.values()) if output.each else held
+        if function == "count" and not output.path:
+            return _logarithm(len(held), output.log)
+        values = [_attribute(output.path, event.row) for event in held]
+    values = [value for value in values if value is not None]
+    if function == "count":
         return _logarithm(len(values), output.log)
     if not values:
         return None
-    if output.function in ("min", "max"):
-        return min(values) if output.function == "min" else max(values)
-    total = sum(Fraction(value) if isinstance(value, float) else value for value in values)
-    if output.function == "sum":
+    if function in ("min", "max"):
+        return min(values) if function == "min" else max(values)
+    numbers = [_number(value) for value in values]
+    total, many = sum(numbers), len(numbers)
+    if function == "sum":
         return total
-    assert output.function == "avg", output.function
-    return Fraction(total) / len(values)
+    mean = Fraction(total) / many
+    if function == "avg":
+        return mean
+    if function.endswith("samp") and many == 1:
+        return None
+    variance = sum((number - mean) ** 2 for number in numbers) / (many - function.endswith("samp"))
+    return variance if function.startswith("var") else math.sqrt(variance)
+
+
+def _measure(measure: Measure, trend: Trend) -> int | Fraction | None:
+    """Return the number that a trend has, None where an end that it asks for is absent or NULL."""
+    values = [_piece(piece, trend) for piece in measure.pieces]
+    known = [value * piece.factor for value, piece in zip(values, measure.pieces, strict=True) if value is not None]
+    return None if len(known) < len(values) else _plain(Fraction(sum(known) + measure.constant))
+
+
+def _piece(piece: Piece, trend: Trend) -> Any:
+    """Return the sum over a trend's events of some labels, or the value of the first or last of them."""
+    held = [event for event, label in trend if label in piece.labels]
+    if not piece.path:
+        return len(held)
+    values = [_attribute(piece.path, event.row) for event in held]
+    if piece.kind == "sum":
+        return sum(_number(value) for value in values if value is not None)
+    value = (values[0] if piece.kind == "first" else values[-1]) if values else None
+    return None if value is None else _number(value)
+
+
+def _number(value: Any) -> Any:
+    """Return a value as an exact number: durations and times in seconds."""
+    if isinstance(value, datetime):
+        value -= datetime(1970, 1, 1, tzinfo=value.tzinfo)
+    if isinstance(value, timedelta):
+        return Fraction(value // timedelta(microseconds=1), 1_000_000)
+    return Fraction(value) if isinstance(value, float) else value
 
 
 def _logarithm(count: int, base: int | None) -> object:

@@ -15,8 +15,9 @@ from sparkleene.errors import DataError, Place, QueryError, SparkleeneError
 from sparkleene.language import ast, parse, parse_expression
 from sparkleene.language.ast import And, Atom, Item, Not, Or, Pattern, Query, Repeat, Seq
 from sparkleene.language.bind import bind
-from sparkleene.language.bound import Bound, Call, Field, Key, Literal_, Output, Term
+from sparkleene.language.bound import Bound, Call, Field, Key, Literal_, Measure, Output, Piece, Term
 from sparkleene.language.patterns import neighbours
+from sparkleene.plan.plan import plan
 
 FIXTURES = Path(__file__).parent / "fixtures" / "bad_binding"
 
@@ -384,7 +385,7 @@ def test_every_row_of_the_only_type() -> None:
 
 # ---- trees that the parser does not make
 
-COUNT = Item(ast.Aggregate("count", None))
+COUNT = Item(ast.Aggregate("count"))
 NEXT = ast.Ref(("A", "x"), next=True)
 A = Atom("A")
 
@@ -395,10 +396,10 @@ A = Atom("A")
         ("empty-pattern", Query(Seq(()), (COUNT,))),
         ("bad-repetition", Query(Repeat(A, 3, 2), (COUNT,))),
         ("bad-repetition", Query(Repeat(A, 0, 0), (COUNT,))),
-        ("bad-aggregate", Query(A, (Item(ast.Aggregate("count", ast.Ref(("A", "x")))),))),
+        ("bad-aggregate", Query(A, (Item(ast.Aggregate("count", (ast.Ref(("A", "x")),))),))),
         ("bad-duration", Query(A, (COUNT,), within=ast.Within(ast.Duration(Fraction(0), None), None))),
         ("bad-duration", Query(A, (COUNT,), within=ast.Within(ast.Duration(Fraction(1, 2), "events"), None))),
-        ("misplaced-next", Query(A, (Item(ast.Aggregate("sum", NEXT)),))),
+        ("misplaced-next", Query(A, (Item(ast.Aggregate("sum", (NEXT,))),))),
         ("misplaced-next", Query(A, (COUNT,), group=(NEXT,))),
         ("misplaced-next", Query(A, (COUNT,), where=(ast.Equivalence((NEXT,)),))),
         ("label-without-attribute", Query(A, (COUNT,), where=(ast.IsNull(ast.Ref(("A",), next=True)),))),
@@ -432,3 +433,128 @@ def test_messages(path: Path) -> None:
     if os.environ.get("UPDATE_GOLDEN"):
         golden.write_text(caught.value.render() + "\n")
     assert caught.value.render() + "\n" == golden.read_text()
+
+
+# ---- expressions inside and around aggregates
+
+
+ROW = ("time", "type", "x", "y", "k", "at")
+
+
+def bind_return(returns: str, pattern: str = "SEQ(A+, B)", rest: str = "", **options: object) -> Bound:
+    text = f"RETURN {returns} PATTERN {pattern} {rest}"
+    return bind(parse(text), place=Place(text), columns=ROW, **options)  # type: ignore[arg-type]
+
+
+def test_expressions_inside_aggregates_are_derived_columns() -> None:
+    found = bind_return("SUM(A.x * A.y), AVG(x * y), SUM(B.x), MAX(A.y * A.x + 1) AS m")
+    assert [one.name for one in found.derived] == ["x * y", "y * x + 1"]
+    assert found.derived[0].term == Call("*", (Field(("x",)), Field(("y",))))
+    both = frozenset({0, 1})
+    expected = [("sum_A_x_A_y", {0}, ("x * y",)), ("avg_x_y", both, ("x * y",)), ("sum_B_x", {1}, ("x",))]
+    assert [(o.name, set(o.labels), o.path) for o in found.outputs][:3] == expected
+    assert found.finish is None
+
+
+def test_names_of_derived_columns_are_nobody_elses() -> None:
+    text = "RETURN SUM(A.x * 2) PATTERN A+"
+    found = bind(parse(text), columns=("x", "x * 2", "x * 2 2"))
+    assert found.derived[0].name == "x * 2 3" == found.outputs[0].path[0]
+
+
+def test_groups_by_expressions() -> None:
+    found = bind_return("bucket, COUNT(*)", rest="GROUP-BY x % 10 AS bucket, A.y / 2, k AS who")
+    assert found.group_names == ("bucket", "A_y_2", "who")
+    assert [(key.path, key.labels) for key in found.keys] == [
+        (("x % 10",), None),
+        (("y / 2",), frozenset({0})),
+        (("k",), None),
+    ]
+    assert bind_return("x % 10 AS m, COUNT(*)", rest="GROUP-BY x % 10").group_names == ("m",)
+
+
+@pytest.mark.parametrize(
+    ("written", "pieces", "constant"),
+    [
+        ("LENGTH", [("sum", "AB", (), 1)], 0),
+        ("length()", [("sum", "AB", (), 1)], 0),
+        ("DURATION", [("last", "AB", ("at",), 1), ("first", "AB", ("at",), -1)], 0),
+        ("SUM(A.x)", [("sum", "A", ("x",), 1)], 0),
+        ("SUM(A.x * 2)", [("sum", "A", ("x * 2",), 1)], 0),
+        ("LAST(x) - FIRST(B.x)", [("last", "AB", ("x",), 1), ("first", "B", ("x",), -1)], 0),
+        ("2 * (COUNT(A) - LENGTH / 4) + 0.1", [("sum", "A", (), 2), ("sum", "AB", (), -1 / 2)], Fraction(1, 10)),
+        ("LENGTH - LENGTH + COUNT(B)", [("sum", "B", (), 1)], 0),
+        ("-(LENGTH + LENGTH)", [("sum", "AB", (), -2)], 0),
+    ],
+)  # fmt: skip
+def test_measures(
+    written: str, pieces: list[tuple[str, str, tuple[str, ...], Fraction]], constant: Fraction
+) -> None:
+    [output] = bind_return(f"MAX({written})", "SEQ(A+, NOT C, B)", time="at").outputs
+    labels = {"A": 0, "B": 2}
+    expected = [Piece(k, frozenset(labels[w] for w in words), path, Fraction(f)) for k, words, path, f in pieces]  # type: ignore[arg-type]
+    assert output.measure == Measure(tuple(expected), Fraction(constant))
+    assert (output.function, output.labels, output.path) == ("max", frozenset(), ())
+
+
+def test_a_sum_of_counts_over_trends_is_a_count() -> None:
+    found = bind_return("SUM(LENGTH), SUM(COUNT(A)), SUM(SUM(A.x)), AVG(COUNT(A)), SUM(2 * LENGTH)").outputs
+    assert [o.measure is None for o in found] == [True, True, False, False, False]
+    assert [(o.function, set(o.labels)) for o in found[:2]] == [("count", {0, 1}), ("count", {0})]
+
+
+def test_each_and_distinct() -> None:
+    found = bind_return(
+        "COUNT(EACH A), COUNT(DISTINCT A), SUM(EACH A.x * 2), COUNT(DISTINCT k, y), LOG2(COUNT(DISTINCT A.y))",
+        rest="WHERE [k, A.y]",
+    ).outputs
+    assert [o.name for o in found] == [
+        "count_each_A", "count_distinct_A", "sum_EACH_A_x_2", "count_distinct_k_y", "log2_count_distinct_A_y"
+    ]  # fmt: skip
+    assert [o.each for o in found] == [True, True, True, False, False]
+    assert [o.distinct for o in found] == [(), (), (), (0, 1), (1,)]
+
+
+def test_spreads_have_one_name_each() -> None:
+    written = "VARIANCE(A.x) AS a, VAR_SAMP(A.x) AS b, VAR_POP(A.x) AS c, STDDEV(A.x) AS d, STDDEV_POP(A.x) AS e"
+    found = bind_return(written).outputs
+    assert [o.function for o in found] == ["var_samp", "var_samp", "var_pop", "stddev_samp", "stddev_pop"]
+
+
+def test_expressions_over_results() -> None:
+    found = bind_return(
+        "SUM(A.x) / COUNT(*) AS mean, COUNT(*) AS n, k AS who",
+        rest="GROUP-BY k HAVING mean > 2 AND k != bob AND MAX(A.x) < 9 ORDER BY n DESC, MAX(A.x) LIMIT 3",
+    )
+    assert [o.name for o in found.outputs] == ["n", "_sum_A_x", "_max_A_x"]
+    mean = Call("/", (Field(("_sum_A_x",)), Field(("n",))))
+    who, most = Field(("who",)), Field(("_max_A_x",))
+    finish = found.finish
+    assert finish is not None
+    assert [(c.name, c.term) for c in finish.columns] == [("who", who), ("mean", mean), ("n", Field(("n",)))]
+    conditions = (
+        Call(">", (mean, Literal_(2))), Call("!=", (who, Literal_("bob"))), Call("<", (most, Literal_(9)))
+    )  # fmt: skip
+    assert finish.having == Call("and", conditions)
+    assert (finish.order, finish.limit) == (((Field(("n",)), True), (most, False)), 3)
+
+
+def test_group_expressions_inside_expressions_over_results() -> None:
+    finish = bind_return("(x % 10) * 2 + COUNT(*) AS v", rest="GROUP-BY x % 10 AS b").finish
+    assert finish is not None
+    doubled = Call("*", (Field(("b",)), Literal_(2)))
+    assert finish.columns[1].term == Call("+", (doubled, Field(("_count",))))
+
+
+def test_columns_called_as_measures_stay_usable_with_a_label() -> None:
+    text = "RETURN SUM(A.duration), MAX(DURATION()) PATTERN A+ GROUP-BY length"
+    plain, over_trends = bind(parse(text), columns=("duration", "length", "time")).outputs
+    assert (plain.path, plain.measure) == (("duration",), None)
+    assert over_trends.measure is not None
+
+
+@pytest.mark.parametrize("returns", ["MAX(LENGTH)", "SUM(A.x * 2)", "COUNT(EACH A)", "COUNT(*) + 1", "STDDEV(A.x)"])
+def test_what_cannot_run_yet_is_said(returns: str) -> None:
+    with pytest.raises(QueryError) as caught:
+        plan(bind_return(returns))
+    assert [found.code for found in caught.value.diagnostics] == ["not-yet"]

@@ -42,7 +42,7 @@ def rebuilt(node: ast.Pattern, data: st.DataObject) -> ast.Pattern | str:
 
 def words(**only: Any) -> str:
     """Print a query that has nothing but one clause beyond a plain one, and return that clause."""
-    plain = ast.Query(ast.Atom("A"), (ast.Item(ast.Aggregate("count", None)),))
+    plain = ast.Query(ast.Atom("A"), (ast.Item(ast.Aggregate("count")),))
     lines = to_text(replace(plain, **only)).split("\n")
     [line] = [line for line in lines if line not in ("RETURN COUNT(*)", "PATTERN A")] or [lines[0]]
     return line.split(" ", 1)[1]
@@ -65,6 +65,12 @@ def test_queries_are_what_the_parser_makes(query: ast.Query, data: st.DataObject
         lambda b: b.semantics(query.semantics),
         lambda b: b.group_by(*(words(group=(ref,)) for ref in query.group)),
     ]
+    if query.having is not None:
+        having = words(having=query.having)
+        steps.append(lambda b: b.having(having))
+    if query.order or query.limit is not None:
+        order = [words(order=(one,)).removeprefix("BY ") for one in query.order]
+        steps.append(lambda b: b.order_by(*order, limit=query.limit))
     if query.name is not None:
         steps.append(lambda b: b.named(str(query.name)))
     if query.within is not None:
@@ -189,7 +195,7 @@ def deep(levels: int) -> ast.Pattern:
         ("unexpected-end", "WHERE:1:6", lambda: pattern("A").where("[k]", "x > ( ")),
         ("unexpected-token", "expected the end of WHERE", lambda: pattern("A").where("x > 1, y > 1")),
         ("bad-option", "WHERE is given ['x > 1']", lambda: pattern("A").where(["x > 1"])),  # type: ignore[arg-type]
-        ("unexpected-token", "expected an attribute", lambda: pattern("A").group_by("1")),
+        ("unexpected-token", "expected an attribute", lambda: pattern("A").group_by("*")),
         ("unknown-unit", "'fortnights'", lambda: pattern("A").within("2 fortnights")),
         ("unexpected-token", "the end of WITHIN", lambda: pattern("A").within("2 days SLIDE 1 day")),
         ("bad-duration", "more than 0", lambda: pattern("A").within(0)),

@@ -81,7 +81,7 @@ def _is_condition(expr: Any) -> bool:
     """Tell whether an expression can be true or false."""
     if isinstance(expr, ast.Const):
         return isinstance(expr.value, bool)
-    return not isinstance(expr, ast.Negate | ast.Binary)
+    return not isinstance(expr, ast.Negate | ast.Binary | ast.Aggregate)
 
 
 def _grow_expr(inner: st.SearchStrategy[Any]) -> st.SearchStrategy[Any]:
@@ -111,19 +111,24 @@ patterns = st.recursive(st.builds(ast.Atom, names, st.none() | names), _grow_pat
 exprs = st.recursive(refs | some_refs(following=True) | constants, _grow_expr, max_leaves=8)
 conjuncts = exprs.filter(lambda e: _is_condition(e) and not (isinstance(e, ast.Bool) and e.op == "and"))
 equivalences = st.builds(ast.Equivalence, st.lists(refs, **several).map(tuple))
+logs = st.sampled_from([None, 2, 10])
+functions = st.sampled_from(["min", "max", "sum", "avg", "var_pop", "var_samp", "stddev_pop", "stddev_samp"])
+inner = exprs | st.builds(ast.Extent, st.sampled_from(["length", "duration"]))
+inner |= st.builds(ast.Aggregate, st.sampled_from(["count", "sum", "first", "last"]), st.tuples(exprs))
 aggregates = st.one_of(
-    st.builds(
-        ast.Aggregate,
-        st.just("count"),
-        st.none() | st.builds(ast.Ref, st.tuples(names)),
-        st.sampled_from([None, 2, 10]),
-    ),
-    st.builds(ast.Aggregate, st.sampled_from(["min", "max", "sum", "avg"]), refs),
+    st.builds(ast.Aggregate, st.just("count"), st.just(()) | st.tuples(refs), logs),
+    st.builds(ast.Aggregate, st.just("count"), st.lists(refs, **several).map(tuple), logs, st.just("distinct")),
+    st.builds(ast.Aggregate, st.just("count"), st.tuples(refs), logs, st.just("each")),
+    st.builds(ast.Aggregate, functions, st.tuples(inner), st.none(), st.sampled_from([None, "each"])),
 )
+results = st.recursive(refs | constants | aggregates, _grow_expr, max_leaves=6)
+orders = st.builds(ast.Order, results, st.booleans())
+groups = refs | st.builds(ast.Item, exprs.filter(lambda e: not isinstance(e, ast.Ref)), st.none() | names)
+groups |= st.builds(ast.Item, refs, names)
 values = st.decimals(min_value="0.001", max_value=10**9, places=3).map(Fraction)
 times = st.builds(ast.Duration, values, st.sampled_from([None, "milliseconds", "minutes", "hours", "days"]))
 counts = st.builds(ast.Duration, st.integers(1, 10**6).map(Fraction), st.just("events"))
-items = st.builds(ast.Item, aggregates | refs, st.none() | names)
+items = st.builds(ast.Item, aggregates | refs | results, st.none() | names)
 windows = st.one_of(
     st.none(), st.builds(ast.Within, times, st.none() | times), st.builds(ast.Within, counts, st.none() | counts)
 )
@@ -140,13 +145,17 @@ def queries(draw: st.DrawFn) -> ast.Query:
         tuple(draw(st.lists(items, **several))),
         draw(semantics),
         tuple(draw(st.lists(conjuncts | equivalences, max_size=3))),
-        tuple(draw(st.lists(refs, max_size=2))),
+        tuple(draw(st.lists(groups, max_size=2))),
         draw(windows),
         draw(st.none() | names),
+        draw(st.none() | results.filter(_is_condition)),
+        tuple(draw(st.lists(orders, max_size=2))),
+        draw(st.none() | st.integers(1, 1000)),
     )
 
 
 TOKENS = ["RETURN", "PATTERN", "WHERE", "GROUP-BY", "WITHIN", "AGG", "SEQ", "NOT", "OR", "AND", "IN", "A.b"]
+TOKENS += ["HAVING", "ORDER BY", "LIMIT", "COUNT(", "MAX(", "DISTINCT", "EACH", "LENGTH()"]
 TOKENS += [*"()[]<>,.:+-*$`'", "10", "minutes", "'x'", "/*", "{2}"]
 
 

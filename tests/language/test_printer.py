@@ -52,7 +52,7 @@ def test_parts_alone() -> None:
 def test_endless_fraction_is_rounded() -> None:
     """A duration that no text can hold is printed rounded instead of not at all."""
     within = ast.Within(ast.Duration(Fraction(1, 3), None), None)
-    text = to_text(ast.Query(ast.Atom("A"), (ast.Item(ast.Aggregate("count", None)),), within=within))
+    text = to_text(ast.Query(ast.Atom("A"), (ast.Item(ast.Aggregate("count")),), within=within))
     assert "WITHIN 0.3333" in text
 
 

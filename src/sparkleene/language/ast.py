@@ -168,7 +168,37 @@ class IsNull(Node):
     negated: bool = False
 
 
-Expr = Ref | Const | Negate | Binary | Compare | Bool | Invert | In | Between | IsNull
+# ---- aggregates
+
+AggregateFunction = Literal[
+    "count", "min", "max", "sum", "avg",
+    "var_pop", "var_samp", "stddev_pop", "stddev_samp",
+    "first", "last",
+]  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class Aggregate(Node):
+    """`COUNT(*)` has no arguments, `COUNT(E)` a Ref of one part, `SUM(E.x * 2)` any expression.
+
+    `LOG2(COUNT(*))` is the count with `log` 2. An aggregate inside another one, and FIRST and LAST anywhere, are of
+    one trend: `MAX(SUM(E.x))`.
+    """
+
+    function: AggregateFunction
+    args: tuple[Expr, ...] = ()
+    log: Literal[2, 10] | None = None
+    modifier: Literal["distinct", "each"] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Extent(Node):
+    """`LENGTH()` or `DURATION()` of a trend; without parentheses they are a Ref, until it is bound."""
+
+    word: Literal["length", "duration"]
+
+
+Expr = Ref | Const | Negate | Binary | Compare | Bool | Invert | In | Between | IsNull | Aggregate | Extent
 
 
 # ---- clauses
@@ -182,23 +212,19 @@ class Equivalence(Node):
 
 
 @dataclass(frozen=True, slots=True)
-class Aggregate(Node):
-    """`COUNT(*)` has no ref, `COUNT(E)` a ref of one part, `SUM(E.attr)` of two or more.
+class Item(Node):
+    """One item of RETURN or GROUP-BY: an expression, perhaps with AS; in RETURN it may hold aggregates."""
 
-    `LOG2(COUNT(*))` is the count with `log` 2.
-    """
-
-    function: Literal["count", "min", "max", "sum", "avg"]
-    ref: Ref | None
-    log: Literal[2, 10] | None = None
+    value: Expr
+    alias: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
-class Item(Node):
-    """One item of RETURN: an aggregate, or a group attribute by name; perhaps with AS."""
+class Order(Node):
+    """One item of ORDER BY."""
 
-    value: Aggregate | Ref
-    alias: str | None = None
+    value: Expr
+    descending: bool = False
 
 
 Unit = Literal["milliseconds", "seconds", "minutes", "hours", "days", "events"]
@@ -241,6 +267,9 @@ class Query(Node):
     returns: tuple[Item, ...]
     semantics: Semantics = "skip-till-any-match"
     where: tuple[Equivalence | Expr, ...] = ()
-    group: tuple[Ref, ...] = ()
+    group: tuple[Ref | Item, ...] = ()  # an Item where it is an expression or has a name
     within: Within | None = None
     name: str | None = None
+    having: Expr | None = None
+    order: tuple[Order, ...] = ()
+    limit: int | None = None

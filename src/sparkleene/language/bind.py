@@ -8,9 +8,11 @@ from typing import Literal
 
 from sparkleene.errors import DataError, Place, QueryError, suggest
 from sparkleene.language import ast
-from sparkleene.language.bind_returns import Group, bind_key, bind_returns, merge_keys, widest_key
+from sparkleene.language.bind_aggregates import AggregateBinder
+from sparkleene.language.bind_returns import bind_group, bind_key, bind_returns, merge_keys, widest_key
 from sparkleene.language.bind_where import bind_conditions
 from sparkleene.language.bound import Bound, Literal_, Term, Window
+from sparkleene.language.derived import DerivedColumns
 from sparkleene.language.names import Errors, Scope, listing
 from sparkleene.language.patterns import check_shape, find_labels, neighbours, type_spans
 from sparkleene.language.terms import assign_sides, check_condition, make_term
@@ -24,14 +26,15 @@ def bind(
     columns: Collection[str] | None = None,
     types: Mapping[str, ast.Expr] | None = None,
     any_type: bool = False,
+    time: str = "time",
     place: Place = Place(),
 ) -> Bound:
     """Resolve the names of a query, or raise all that is wrong with it.
 
     `columns` are the table's columns, None while it is not known. `types` defines event types by conditions
-    on columns; with `any_type` every row is of the pattern's only type.
+    on columns; with `any_type` every row is of the pattern's only type. `time` is the column of times.
 
-    >>> count = ast.Item(ast.Aggregate("count", None))
+    >>> count = ast.Item(ast.Aggregate("count"))
     >>> bind(ast.Query(ast.Repeat(ast.Atom("A"), 1, None), (count,))).labels
     (Label(name='A', type='A', negated=False),)
     """
@@ -48,11 +51,12 @@ def bind(
     conditions = [item for item in query.where if not isinstance(item, ast.Equivalence)]
     equal = [bind_key(ref, "[ ]", scope) for item in written for ref in item.refs]
     where = bind_conditions(conditions, scope, pairs)
-    bound_groups = [(bind_key(ref, "GROUP-BY", scope), ref) for ref in query.group]
-    groups = [Group(key, ref) for key, ref in bound_groups if key is not None]
+    derived = DerivedColumns(scope)
+    groups = [group for item in query.group if (group := bind_group(item, derived)) is not None]
     asked = [*(key for key in equal if key is not None), *where.keys, *(group.key for group in groups)]
     keys = merge_keys(asked)
-    returns = bind_returns(query.returns, groups, query.span, scope)
+    aggregates = AggregateBinder(scope, derived, keys, time, isinstance(query.pattern, ast.And))
+    returns = bind_returns(query, groups, aggregates)
     window = _window(query.within, errors)
     defined = _types(query.pattern, types, any_type, scope)
 
@@ -71,6 +75,8 @@ def bind(
         outputs=returns.outputs,
         window=window,
         types=defined,
+        derived=tuple(derived.found),
+        finish=returns.finish,
     )
 
 

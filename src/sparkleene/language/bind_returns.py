@@ -1,36 +1,73 @@
-"""What a query returns: equivalence and group keys, result columns and aggregates."""
+"""What a query returns: equivalence and group keys, columns of the result, which rows are kept in what order."""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field, replace
 
-from sparkleene.errors import Span, suggest
+from sparkleene.errors import Span
 from sparkleene.language import ast
-from sparkleene.language.bound import Key, Output
+from sparkleene.language.bind_aggregates import AggregateBinder, default_name
+from sparkleene.language.bind_measures import extent_of
+from sparkleene.language.bound import Column, Field, Finish, Key, Literal_, Output, Term
+from sparkleene.language.derived import DerivedColumns
 from sparkleene.language.names import Scope, listing
+from sparkleene.language.printer import expr_to_text
+from sparkleene.language.terms import check_condition, make_term
+from sparkleene.language.trees import map_nodes
 
 RESERVED = ("window_start", "window_end")
 
 
 @dataclass(frozen=True, slots=True)
 class Group:
-    """One attribute of GROUP-BY."""
+    """One attribute or expression of GROUP-BY."""
 
     key: Key
-    ref: ast.Ref
+    value: ast.Expr
+    alias: str | None
+
+    @property
+    def written(self) -> str:
+        """The attribute or expression as text."""
+        return ".".join(self.value.parts) if isinstance(self.value, ast.Ref) else expr_to_text(self.value)
+
+    @property
+    def span(self) -> Span:
+        """Where it stands."""
+        return self.value.span
 
 
 @dataclass(frozen=True, slots=True)
 class Returns:
-    """The columns of the result: one name per group attribute, then the aggregates."""
+    """The columns of groups, the aggregates, and what becomes of the rows."""
 
     group_names: tuple[str, ...]
     outputs: tuple[Output, ...]
+    finish: Finish | None
 
 
 # ---- keys
+
+
+def bind_group(item: ast.Ref | ast.Item, derived: DerivedColumns) -> Group | None:
+    """Return what an item of GROUP-BY groups by, or None after reporting why it cannot."""
+    value, alias = (item, None) if isinstance(item, ast.Ref) else (item.value, item.alias)
+    key = bind_key(value, "GROUP-BY", derived.scope) if isinstance(value, ast.Ref) else _derive_key(value, derived)
+    return None if key is None else Group(key, value, alias)
+
+
+def _derive_key(value: ast.Expr, derived: DerivedColumns) -> Key | None:
+    """Return the key that an expression of GROUP-BY makes."""
+    found = derived.value_of(value, "GROUP-BY")
+    if found is None:
+        return None
+    if found.labels and not derived.scope.positive(found.labels):
+        message = "this is about a negated label: no event of a trend has it"
+        derived.scope.errors.report("negated-key", message, value.span, help="write it without a label")
+        return None
+    return Key(found.path, frozenset(found.labels) or None)
 
 
 def bind_key(ref: ast.Ref, clause: str, scope: Scope) -> Key | None:
@@ -64,36 +101,56 @@ def widest_key(key: Key, keys: Iterable[Key]) -> Key:
 # ---- columns
 
 
-def bind_returns(items: Sequence[ast.Item], groups: Sequence[Group], span: Span, scope: Scope) -> Returns:
-    """Return the names of the group columns and the aggregates; report names that collide."""
+def bind_returns(query: ast.Query, groups: Sequence[Group], aggregates: AggregateBinder) -> Returns:
+    """Return the columns of the result, the aggregates they are made of, and which rows are kept in what order."""
+    scope = aggregates.scope
     renamed: dict[int, str] = {}
-    columns: list[tuple[str, Span]] = []
-    outputs: list[Output] = []
-    aggregates = 0
-    for item in items:
-        if isinstance(item.value, ast.Ref):
-            _rename_group(item, item.value, groups, renamed, scope)
-            continue
-        aggregates += 1
-        output = _bind_aggregate(item, item.value, scope)
-        if output is not None:
-            outputs.append(output)
-            columns.append((output.name, item.span))
-    if not aggregates:
+    items: list[ast.Item] = []
+    for item in query.returns:
+        place = _find_group(item.value, groups, scope)
+        if place is None:
+            items.append(item)
+        elif place >= 0 and item.alias is not None and renamed.setdefault(place, item.alias) != item.alias:
+            message = f"'{groups[place].written}' is already named '{renamed[place]}'"
+            scope.errors.report("duplicate-name", message, item.span, help="name it once")
+    names = _group_names(groups, renamed)
+    named = [(item, item.alias or default_name(item.value)) for item in items]
+    spans = [(name, group.span) for name, group in zip(names, groups, strict=True)]
+    spans += [(name, item.span) for item, name in named]
+    _check_columns(spans, scope)
+
+    outputs = [aggregates.bind(item.value, name) for item, name in named if isinstance(item.value, ast.Aggregate)]
+    over = Results(scope, groups, names, aggregates.bind, [one for one in outputs if one is not None])
+    over.taken |= {name for name, _ in spans}
+    columns = [Column(name, Field((name,)), span) for name, span in spans[: len(names)]]
+    for item, name in named:
+        listed = isinstance(item.value, ast.Aggregate)
+        term = Field((name,)) if listed else over.term(item.value)
+        columns.append(Column(name, term, item.span))
+    over.columns = {column.name: column.term for column in columns}
+    having = None if query.having is None else over.term(query.having)
+    if having is not None:
+        check_condition(having, scope)
+    order = tuple((over.term(one.value), one.descending) for one in query.order)
+    if not outputs and not over.outputs and not scope.errors.found:
         message = "RETURN lists no aggregate"
         help = "add one, such as COUNT(*) or SUM(E.attribute)"
-        scope.errors.report("no-aggregate", message, span, help=help)
-    names = _group_names(groups, renamed)
-    _check_columns([*zip(names, (group.ref.span for group in groups), strict=True), *columns], scope)
-    return Returns(names, tuple(outputs))
+        scope.errors.report("no-aggregate", message, query.span, help=help)
+    plain = len(outputs) == len(named) and having is None and not order and query.limit is None
+    finish = None if plain else Finish(tuple(columns), having, order, query.limit)
+    return Returns(names, tuple(over.outputs), finish)
 
 
 def _group_names(groups: Sequence[Group], renamed: dict[int, str]) -> tuple[str, ...]:
-    """Return the columns of the group attributes: the last part of each, or all parts where two collide."""
-    names = [renamed.get(i, group.ref.parts[-1]) for i, group in enumerate(groups)]
+    """Return the columns of the groups: the last part of each, or all parts where two collide."""
+    given = {i: group.alias for i, group in enumerate(groups) if group.alias is not None} | renamed
+    short = [group.value.parts[-1] if isinstance(group.value, ast.Ref) else None for group in groups]
+    names = [given.get(i) or short[i] or default_name(group.value) for i, group in enumerate(groups)]
     times = Counter(names)
     return tuple(
-        "_".join(group.ref.parts) if times[name] > 1 and i not in renamed else name
+        "_".join(group.value.parts)
+        if times[name] > 1 and i not in given and isinstance(group.value, ast.Ref)
+        else name
         for i, (name, group) in enumerate(zip(names, groups, strict=True))
     )
 
@@ -109,81 +166,115 @@ def _check_columns(columns: Iterable[tuple[str, Span]], scope: Scope) -> None:
         seen.add(name)
 
 
-def _rename_group(
-    item: ast.Item, ref: ast.Ref, groups: Sequence[Group], renamed: dict[int, str], scope: Scope
-) -> None:
-    """Find the group attribute an item of RETURN means, and note the name it is given."""
-    key = bind_key(ref, "RETURN", scope)
+def _find_group(value: ast.Expr, groups: Sequence[Group], scope: Scope) -> int | None:
+    """Return which item of GROUP-BY is meant, -1 after reporting that none is, and None for other expressions."""
+    for i, group in enumerate(groups):
+        if value == group.value and not isinstance(value, ast.Ref):
+            return i
+        if isinstance(value, ast.Ref) and group.alias is not None and value.parts == (group.alias,):
+            return i
+    if not isinstance(value, ast.Ref):
+        return None
+    extent = extent_of(value, scope)
+    if extent and not any(group.key.path == value.parts for group in groups):
+        message = f"{extent.upper()} is a measure of each trend: aggregate it"
+        help = f"write MAX({extent.upper()}) or AVG({extent.upper()})"
+        scope.errors.report("not-grouped", message, value.span, help=help)
+        return -1
+    key = bind_key(value, "RETURN", scope)
     if key is None:
-        return
+        return -1
     same = [i for i, group in enumerate(groups) if group.key.path == key.path]
     exact = [i for i in same if groups[i].key.labels == key.labels]
     found = exact or [i for i in same if key.labels is None or groups[i].key.labels is None]
-    written = ".".join(ref.parts)
-    listed = listing(".".join(group.ref.parts) for group in groups)
+    if len(found) == 1:
+        return found[0]
+    written = ".".join(value.parts)
+    notes = (f"GROUP-BY lists {listing(group.written for group in groups)}",)
     if not found:
         message = f"'{written}' is neither an aggregate nor listed in GROUP-BY"
         help = f"add it to GROUP-BY, or aggregate it, such as MAX({written})"
-        scope.errors.report("not-grouped", message, ref.span, notes=(f"GROUP-BY lists {listed}",), help=help)
-    elif len(found) > 1:
-        message = f"which '{written}' of GROUP-BY?"
-        help = "write it with its label"
-        notes = (f"GROUP-BY lists {listed}",)
-        scope.errors.report("ambiguous-attribute", message, ref.span, notes=notes, help=help)
-    elif item.alias is not None and renamed.setdefault(found[0], item.alias) != item.alias:
-        message = f"'{written}' is already named '{renamed[found[0]]}'"
-        scope.errors.report("duplicate-name", message, item.span, help="name it once")
-
-
-# ---- aggregates
-
-
-def _bind_aggregate(item: ast.Item, aggregate: ast.Aggregate, scope: Scope) -> Output | None:
-    """Return the aggregate bound to its labels, or None after reporting what is wrong."""
-    ref = aggregate.ref
-    written = () if ref is None else ref.parts
-    log = () if aggregate.log is None else (f"log{aggregate.log}",)
-    name = item.alias or "_".join((*log, aggregate.function, *written))
-    if ref is None:
-        return Output(name, aggregate.function, frozenset(), (), aggregate.log, aggregate.span)
-    if ref.next:
-        scope.report_misplaced_next("RETURN", ref.span)
-        return None
-    found = _find_counted(ref, scope) if aggregate.function == "count" else _find_aggregated(ref, scope)
-    if found is None:
-        return None
-    labels = scope.positive(found[0])
-    if not labels:
-        scope.errors.report(
-            "negated-aggregate", f"'{ref.parts[0]}' is negated: no trend holds such an event", ref.span
-        )
-        return None
-    return Output(name, aggregate.function, frozenset(labels), found[1], aggregate.log, ref.span)
-
-
-def _find_counted(ref: ast.Ref, scope: Scope) -> tuple[tuple[int, ...], tuple[str, ...]] | None:
-    """Return the labels that COUNT(E) counts."""
-    word = ref.parts[0]
-    labels = scope.labels_of(word)
-    if labels and len(ref.parts) == 1:
-        return labels, ()
-    if labels:
-        message = "COUNT counts trends or events, not attributes"
-        help = f"write COUNT({word}) and, to leave out NULLs, {'.'.join(ref.parts)} IS NOT NULL"
-        scope.errors.report("bad-aggregate", message, ref.span, help=help)
+        scope.errors.report("not-grouped", message, value.span, notes=notes, help=help)
     else:
-        known = scope.words()
-        message = f"COUNT needs a label or an event type of the pattern, '{'.'.join(ref.parts)}' is none"
-        help = suggest(word, known) or "COUNT(*) counts trends"
-        notes = (f"the pattern has {listing(known)}",)
-        scope.errors.report("unknown-label", message, ref.span, notes=notes, help=help)
-    return None
+        message = f"which '{written}' of GROUP-BY?"
+        scope.errors.report("ambiguous-attribute", message, value.span, notes=notes, help="write it with its label")
+    return -1
 
 
-def _find_aggregated(ref: ast.Ref, scope: Scope) -> tuple[tuple[int, ...], tuple[str, ...]] | None:
-    """Return the labels and the attribute of SUM(E.attr) and its like; without a label all labels."""
-    if len(ref.parts) == 1 and scope.labels_of(ref.parts[0]):
-        scope.report_label_alone(ref.parts[0], ref.span)
-        return None
-    name = scope.name_of(ref)
-    return None if name is None else (name.labels or tuple(range(len(scope.labels))), name.path)
+# ---- expressions over results
+
+
+@dataclass(slots=True)
+class Results:
+    """What expressions over results may name: columns of the result, groups, and aggregates, listed or not."""
+
+    scope: Scope
+    groups: Sequence[Group]
+    group_names: tuple[str, ...]
+    bind: Callable[[ast.Aggregate, str], Output | None]
+    outputs: list[Output]
+    columns: dict[str, Term] = field(default_factory=dict)
+    taken: set[str] = field(default_factory=set)
+
+    def term(self, expr: ast.Expr) -> Term:
+        """Return an expression over the columns of groups and aggregates."""
+
+        def name_group(node: ast.Node) -> ast.Node | None:
+            values = [None if isinstance(group.value, ast.Ref) else group.value for group in self.groups]
+            same = [i for i, value in enumerate(values) if value == node]
+            return ast.Ref((self.group_names[same[0]],), span=node.span) if same else None
+
+        known = ResultScope(self.scope.labels, self.scope.columns, self.scope.errors, self.scope.source, self)
+        return make_term(map_nodes(expr, name_group), known)
+
+    def operand(self, ref: ast.Ref, text: bool) -> Term:
+        """Return the column of the result or the group that a name means."""
+        bare = len(ref.parts) == 1 and not ref.next
+        if bare and ref.parts[0] in self.columns:
+            return self.columns[ref.parts[0]]
+        if bare and ref.parts[0] in self.group_names:
+            return Field((ref.parts[0],), 0, ref.span)
+        aliases = {group.alias for group in self.groups}
+        paths = {group.key.path for group in self.groups}
+        if bare and text and ref.parts[0] not in aliases and ref.parts not in paths:
+            return Literal_(ref.parts[0], ref.span)
+        place = _find_group(ref, self.groups, self.scope)
+        if place is None or place < 0:
+            return Literal_(None, ref.span)
+        return Field((self.group_names[place],), 0, ref.span)
+
+    def aggregate(self, given: ast.Aggregate) -> Term:
+        """Return the column of an aggregate, which is listed or gets a hidden name."""
+        name = f"_{default_name(given)}"
+        while name in self.taken:
+            name = f"_{name}"
+        output = self.bind(given, name)
+        if output is None:
+            return Literal_(None, given.span)
+        known = next((one for one in self.outputs if replace(one, name=name) == output), None)
+        if known is None:
+            self.taken.add(name)
+            self.outputs.append(output)
+        return Field(((known or output).name,), 0, given.span)
+
+
+@dataclass(frozen=True, slots=True)
+class ResultScope(Scope):
+    """The names of expressions over results."""
+
+    results: Results | None = None
+
+    def operand(self, ref: ast.Ref, text: bool) -> Term:
+        """Return the column of the result or the group that a name means."""
+        assert self.results is not None
+        return self.results.operand(ref, text)
+
+    def aggregate(self, given: ast.Aggregate | ast.Extent) -> Term:
+        """Return the column of an aggregate."""
+        assert self.results is not None
+        if isinstance(given, ast.Aggregate):
+            return self.results.aggregate(given)
+        message = f"{given.word.upper()} is a measure of each trend: aggregate it"
+        help = f"write MAX({given.word.upper()}) or AVG({given.word.upper()})"
+        self.errors.report("not-grouped", message, given.span, help=help)
+        return Literal_(None, given.span)

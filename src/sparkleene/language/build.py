@@ -24,7 +24,7 @@ T = TypeVar("T")
 PatternPart = ast.Pattern | str
 Length = str | timedelta | int
 
-_COUNT = ast.Item(ast.Aggregate("count", None))
+_COUNT = ast.Item(ast.Aggregate("count"))
 
 
 # ---- patterns
@@ -171,7 +171,7 @@ class Builder:
         return self.text
 
     def returns(self, *items: str) -> Self:
-        """Say what to return: aggregates, and attributes of GROUP-BY.
+        """Say what to return: aggregates, attributes of GROUP-BY, and arithmetic over them.
 
         >>> pattern("Trip T+").returns("COUNT(*)", "AVG(T.speed) AS speed")
         RETURN COUNT(*), AVG(T.speed) AS speed
@@ -202,15 +202,45 @@ class Builder:
         return self._change(where=self.built.where + _read_each("WHERE", conditions, Parser.where, help))
 
     def group_by(self, *attributes: str) -> Self:
-        """Say what to group by.
+        """Say what to group by: attributes, or expressions over them.
 
         >>> pattern("Stock S+").group_by("sector").tree.group
         (Ref(parts=('sector',), next=False),)
         """
-        found = _read_each(
-            "GROUP-BY", attributes, lambda parser: parser.comma_separated(lambda: parser.path(hyphens=True))
-        )
+        found = _read_each("GROUP-BY", attributes, lambda parser: parser.comma_separated(parser.group_item))
         return self._change(group=found)
+
+    def having(self, *conditions: str) -> Self:
+        """Say which rows of the result to keep: those for which all conditions hold.
+
+        >>> pattern("Trip T+").having("COUNT(*) > 10", "AVG(T.speed) < 30")
+        RETURN COUNT(*)
+        PATTERN Trip T+
+        HAVING COUNT(*) > 10 AND AVG(T.speed) < 30
+        """
+        found = _read_each(
+            "HAVING", conditions, lambda parser: (parser.having(),), "join conditions with AND or OR"
+        )
+        parts = [
+            part
+            for one in found
+            for part in (one.items if isinstance(one, ast.Bool) and one.op == "and" else (one,))
+        ]
+        whole = parts[0] if len(parts) == 1 else ast.Bool("and", tuple(parts))
+        return self._change(having=whole if found else None)
+
+    def order_by(self, *items: str, limit: int | None = None) -> Self:
+        """Say in which order the rows of a window come, and how many of them.
+
+        >>> pattern("Stock S+").group_by("sector").order_by("COUNT(*) DESC", limit=10)
+        RETURN COUNT(*)
+        PATTERN Stock S+
+        GROUP-BY sector
+        ORDER BY COUNT(*) DESC LIMIT 10
+        """
+        found = _read_each("ORDER BY", items, lambda parser: parser.comma_separated(parser.order_item))
+        most = None if limit is None else _read(str(limit), "LIMIT", Parser.limit)
+        return self._change(order=found, limit=most)
 
     def within(self, size: Length, slide: Length | None = None) -> Self:
         """Say how long windows are, and how far apart they begin.

@@ -6,8 +6,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from sparkleene.errors import NOWHERE, Diagnostic, Span, diagnostic_at, suggest, suggest_column
-from sparkleene.language.ast import Ref
-from sparkleene.language.bound import Field, Label, Literal_
+from sparkleene.language.ast import Aggregate, Extent, Ref
+from sparkleene.language.bound import Field, Label, Literal_, Term
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,7 +77,7 @@ class Scope:
         self.report_unknown_label(first, ref.span)
         return None
 
-    def operand(self, ref: Ref, text: bool) -> Name | Literal_:
+    def operand(self, ref: Ref, text: bool) -> Term:
         """Return what a name in a condition means; `text` where a bare word can be a text constant."""
         word = ref.parts[0]
         bare = len(ref.parts) == 1 and not ref.next
@@ -87,6 +87,14 @@ class Scope:
             self.report_label_alone(word, ref.span)
             return Literal_(None, ref.span)
         return self.name_of(ref) or Literal_(None, ref.span)
+
+    def aggregate(self, given: Aggregate | Extent) -> Term:
+        """Return what an aggregate in an expression means; among attributes it means nothing."""
+        what = given.word if isinstance(given, Extent) else given.function
+        message = f"{what.upper()} is of trends, and here attributes of one row are needed"
+        help = "write conditions on aggregates in HAVING"
+        self.errors.report("misplaced-aggregate", message, given.span, help=help)
+        return Literal_(None, given.span)
 
     def report_unknown_label(self, word: str, span: Span) -> None:
         """Report a name that is neither a label nor a type of the pattern."""

@@ -132,7 +132,7 @@ class ConditionParser(Cursor):
         self.advance()
         return ast.Const(value, span=token.span)
 
-    def reference(self) -> ast.Ref:
+    def reference(self) -> ast.Expr:
         """Parse `price`, `S.price` or `NEXT(S).price`."""
         token = self.token
         if not self.following.has("("):
@@ -162,7 +162,7 @@ class ConditionParser(Cursor):
     def require_condition(self, expr: ast.Expr) -> ast.Expr:
         """Return the expression if it can be true or false, else fail."""
         number = isinstance(expr, ast.Const) and not isinstance(expr.value, bool)
-        if number or isinstance(expr, ast.Negate | ast.Binary):
+        if number or isinstance(expr, ast.Negate | ast.Binary | ast.Aggregate | ast.Extent):
             advice = "compare it with something, e.g. S.price > 10"
             self.fail("not-a-condition", "expected a condition, found a value", expr.span, advice)
         return expr

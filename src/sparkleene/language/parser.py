@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable
 from difflib import get_close_matches
 from fractions import Fraction
-from typing import Any, Literal, NoReturn, TypeVar, cast
+from typing import Any, TypeVar, cast
 
 from sparkleene.errors import Place, QueryError, suggest
 from sparkleene.language import ast
 from sparkleene.language.cursor import MAX_DEPTH, Failure
 from sparkleene.language.operators import COMPARISONS
-from sparkleene.language.parse_conditions import ConditionParser
 from sparkleene.language.parse_patterns import PatternParser
+from sparkleene.language.parse_returns import ReturnParser
 from sparkleene.language.tokens import CLAUSES, Token
 
 T = TypeVar("T")
@@ -34,7 +34,6 @@ UNITS: dict[str, ast.Unit] = {
     **dict.fromkeys(("event", "events"), "events"),
 }
 _CLAUSE_LIST = f"the clauses are {', '.join(CLAUSES)}"
-FUNCTIONS = ("COUNT", "MIN", "MAX", "SUM", "AVG", "LOG2", "LOG10")
 
 
 def parse(text: str, filename: str = "query") -> ast.Query:
@@ -71,7 +70,7 @@ def apply_rule(place: Place, rule: Callable[[Parser], T | None]) -> T:
     return tree
 
 
-class Parser(ConditionParser, PatternParser):
+class Parser(ReturnParser, PatternParser):
     """Parse the clauses of a query."""
 
     def __init__(self, text: str) -> None:
@@ -106,6 +105,9 @@ class Parser(ConditionParser, PatternParser):
             given.get("GROUP-BY", ()),
             window,
             name,
+            given.get("HAVING"),
+            given.get("ORDER BY", ()),
+            given.get("LIMIT"),
             span=start.to(self.token.span),
         )
 
@@ -148,9 +150,12 @@ class Parser(ConditionParser, PatternParser):
             "PATTERN": self.pattern,
             "SEMANTICS": self.semantics,
             "WHERE": self.where,
-            "GROUP-BY": lambda: self.comma_separated(lambda: self.path(hyphens=True)),
+            "GROUP-BY": lambda: self.comma_separated(self.group_item),
             "WITHIN": self.duration,
             "SLIDE": self.duration,
+            "HAVING": self.having,
+            "ORDER BY": lambda: self.comma_separated(self.order_item),
+            "LIMIT": self.limit,
         }
         value = rules[keyword]()
         self.clauses[key] = value if self.clauses[key] is None else self.clauses[key]
@@ -170,9 +175,13 @@ class Parser(ConditionParser, PatternParser):
             "PATTERN": "write SEQ(A, B) for A followed by B",
             "RETURN": "separate the items with commas",
             "GROUP-BY": "separate the attributes with commas",
-            "WHERE": "put nested comparisons in parentheses"
-            if token.has(*COMPARISONS)
-            else "join conditions with AND or OR",
+            "ORDER BY": "separate the items with commas",
+            **dict.fromkeys(
+                ("WHERE", "HAVING"),
+                "put nested comparisons in parentheses"
+                if token.has(*COMPARISONS)
+                else "join conditions with AND or OR",
+            ),
         }
         self.unexpected(f"another clause or the end after {keyword}", advices.get(keyword))
 
@@ -247,77 +256,6 @@ class Parser(ConditionParser, PatternParser):
         if unit == "events" and value.denominator != 1:
             self.fail("bad-duration", "a number of events must be whole", span)
         return ast.Duration(value, unit, span=span)
-
-    # ---- RETURN
-
-    def return_item(self) -> ast.Item:
-        """Parse an aggregate or a group attribute, perhaps with AS."""
-        start = self.token
-        call = start.is_name and self.following.has("(")
-        value = self.aggregate() if call else self.path(True, "an aggregate or a group attribute")
-        return self.item_with_alias(value, start)
-
-    def agg_item(self) -> ast.Item:
-        """Parse an aggregate of the AGG clause, where a bare COUNT counts trends."""
-        start = self.token
-        if start.kind == "name" and start.value.upper() == "COUNT" and not self.following.has("("):
-            self.advance()
-            return self.item_with_alias(ast.Aggregate("count", None, span=start.span), start)
-        if not start.is_name:
-            self.unexpected("an aggregate such as COUNT or SUM(E.x)")
-        return self.item_with_alias(self.aggregate(), start)
-
-    def item_with_alias(self, value: ast.Aggregate | ast.Ref, start: Token) -> ast.Item:
-        """Parse what may follow an item: AS and its name."""
-        alias = self.name("a name after AS").value if self.accept("AS") else None
-        return ast.Item(value, alias, span=start.span.to(self.tokens[self.place - 1].span))
-
-    def aggregate(self) -> ast.Aggregate:
-        """Parse a call of an aggregate function."""
-        token = self.advance()
-        function = token.value.upper()
-        if function not in FUNCTIONS:
-            advice = suggest(function, FUNCTIONS) or f"the aggregates are {', '.join(FUNCTIONS)}"
-            self.fail("unknown-function", f"unknown aggregate {token.display}", token.span, advice)
-        self.expect("(")
-        if function.startswith("LOG"):
-            inner = self.token
-            if not (inner.kind == "name" and inner.value.upper() == "COUNT"):
-                advice = f"write {function}(COUNT(*))"
-                self.fail("bad-aggregate", f"{function} takes a COUNT", inner.span, advice)
-            count = self.aggregate()
-            close = self.expect(")")
-            log: Literal[2, 10] = 2 if function == "LOG2" else 10
-            return ast.Aggregate("count", count.ref, log, span=token.span.to(close.span))
-        ref = None
-        star = self.accept("*")
-        if star and function != "COUNT":
-            advice = f"write {function}(E.attribute)"
-            self.fail("bad-aggregate", f"{function} takes an attribute", star.span, advice)
-        plain = self.following.has(")", ".")  # then it is a label
-        if function == "COUNT" and self.token.text.upper() == "DISTINCT" and not plain:
-            self.refuse_distinct()
-        if not star:
-            argument = "'*' or an event type" if function == "COUNT" else "an attribute such as E.x"
-            ref = self.path(expected=argument)
-            if function == "COUNT" and len(ref.parts) > 1:
-                advice = f"write COUNT({ref.parts[0]}) or COUNT(*)"
-                self.fail("bad-aggregate", "COUNT takes '*' or an event type", ref.span, advice)
-        close = self.expect(")")
-        name = cast(Literal["count", "min", "max", "sum", "avg"], function.lower())
-        return ast.Aggregate(name, ref, span=token.span.to(close.span))
-
-    def refuse_distinct(self) -> NoReturn:
-        """Fail at `DISTINCT x` in a COUNT."""
-        start = self.advance()
-        self.accept("(")
-        first = self.place
-        self.path(hyphens=True)
-        words = [token.text for token in self.tokens[first : self.place]]
-        attribute = "".join(words[2:] if words[1:2] == ["."] else words)
-        advice = f"distinct values are not counted: GROUP-BY {attribute}, and count the rows of the result"
-        span = start.span.to(self.tokens[self.place - 1].span)
-        self.fail("bad-aggregate", "COUNT takes '*' or an event type, not DISTINCT", span, advice)
 
 
 def find_too_deep(root: object) -> ast.Node | None:

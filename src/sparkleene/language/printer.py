@@ -26,10 +26,16 @@ def to_text(query: ast.Query) -> str:
         alone = len(query.where) == 1
         lines.append(f"WHERE {' AND '.join([_conjunct(item, alone) for item in query.where])}")
     if query.group:
-        lines.append(f"GROUP-BY {', '.join(_path(ref.parts, hyphens=True) for ref in query.group)}")
+        lines.append(f"GROUP-BY {', '.join(map(_item, query.group))}")
     if query.within:
         slide = query.within.slide
         lines.append(f"WITHIN {_duration(query.within.size)}{f' SLIDE {_duration(slide)}' if slide else ''}")
+    if query.having is not None:
+        lines.append(f"HAVING {_expr(query.having, 0)}")
+    ordered = "".join([f"ORDER BY {', '.join(map(_order, query.order))}"] if query.order else [])
+    limited = f"LIMIT {query.limit}" if query.limit is not None else ""
+    if ordered or limited:
+        lines.append(" ".join(filter(None, (ordered, limited))))
     return "\n".join(lines)
 
 
@@ -84,6 +90,12 @@ def _level_and_text(expr: ast.Expr) -> tuple[int, str]:
             return OPERAND, f"NEXT({_name(parts[0])}).{_path(parts[1:], dotted=True)}" if is_next else _path(parts)
         case ast.Const(value):
             return OPERAND, _constant(value)
+        case ast.Extent(extent):
+            return OPERAND, f"{extent.upper()}()"
+        case ast.Aggregate(function, args, log, modifier):
+            listed = ", ".join([_argument(arg, modifier) for arg in args]) or "*"
+            text = f"{function.upper()}({f'{modifier.upper()} ' if modifier else ''}{listed})"
+            return OPERAND, f"LOG{log}({text})" if log else text
         case ast.Negate(operand):
             text = _expr(operand, UNARY)
             return UNARY, f"- {text}" if text.startswith("-") else f"-{text}"  # `--` starts a comment
@@ -128,15 +140,25 @@ def _constant(value: ast.Scalar) -> str:
     return "NULL" if value is None else str(value).upper() if isinstance(value, bool) else repr(value)
 
 
-def _item(item: ast.Item) -> str:
-    """Print an item of RETURN."""
-    value = item.value
-    if isinstance(value, ast.Ref):
-        text = _path(value.parts, hyphens=True)
-    else:
-        text = f"{value.function.upper()}({'*' if value.ref is None else _path(value.ref.parts)})"
-        text = f"LOG{value.log}({text})" if value.log else text
-    return text if item.alias is None else f"{text} AS {_name(item.alias)}"
+def _argument(arg: ast.Expr, modifier: str | None) -> str:
+    """Print an argument of an aggregate; after DISTINCT and EACH it begins with a name or a parenthesis."""
+    if isinstance(arg, ast.Ref) and not arg.next:
+        return _path(arg.parts, hyphens=modifier == "distinct")
+    text = _expr(arg, 0)
+    return f"({text})" if modifier == "each" else text
+
+
+def _item(item: ast.Item | ast.Ref) -> str:
+    """Print an item of RETURN or GROUP-BY."""
+    value, alias = (item, None) if isinstance(item, ast.Ref) else (item.value, item.alias)
+    plain = isinstance(value, ast.Ref) and not value.next
+    text = _path(value.parts, hyphens=True) if isinstance(value, ast.Ref) and plain else _expr(value, 0)
+    return text if alias is None else f"{text} AS {_name(alias)}"
+
+
+def _order(item: ast.Order) -> str:
+    """Print an item of ORDER BY."""
+    return f"{_item(ast.Item(item.value))}{' DESC' if item.descending else ''}"
 
 
 def _duration(duration: ast.Duration) -> str:

@@ -20,6 +20,8 @@ def make_term(expr: ast.Expr, scope: Scope, text: bool = False) -> Term:
             return scope.operand(expr, text)
         case ast.Const():
             return Literal_(expr.value, span)
+        case ast.Aggregate() | ast.Extent():
+            return scope.aggregate(expr)
         case ast.Negate():
             return Call("neg", (make_term(expr.operand, scope),), span)
         case ast.Binary():

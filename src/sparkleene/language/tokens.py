@@ -11,10 +11,11 @@ from sparkleene.language.operators import COMPARISONS
 
 Kind = Literal["name", "quoted", "keyword", "number", "text", "symbol", "end"]
 
-CLAUSES = ("RETURN", "AGG", "PATTERN", "SEMANTICS", "WHERE", "GROUP-BY", "WITHIN", "SLIDE")
-RESERVED = frozenset(
-    (*CLAUSES, "GROUPBY", "SEQ", "NOT", "OR", "AND", "AS", "IN", "IS", "BETWEEN", "NULL", "TRUE", "FALSE")
-)
+CLAUSES = (
+    "RETURN", "AGG", "PATTERN", "SEMANTICS", "WHERE", "GROUP-BY", "WITHIN", "SLIDE", "HAVING", "ORDER BY", "LIMIT",
+)  # fmt: skip
+_WORDS = ("GROUPBY", "SEQ", "NOT", "OR", "AND", "AS", "IN", "IS", "BETWEEN", "NULL", "TRUE", "FALSE")
+RESERVED = frozenset((*CLAUSES, *_WORDS)) - {"LIMIT"}  # which is a clause only before a number
 NAME = re.compile(r"[^\W\d]\w*")
 MAX_NUMBER = 1000  # characters; int() itself refuses more than 4300 digits
 
@@ -34,6 +35,8 @@ _TOKEN = re.compile(
     | (?P<comment>  /\*.* )
     | (?P<number>   [0-9]+ (?:\.[0-9]+)? (?:e[+-]?[0-9]+)? | (?<![\w`)]) \.[0-9]+ (?:e[+-]?[0-9]+)? )
     | (?P<group>    group (?:\s+|-)? by \b )
+    | (?P<order>    order (?:\s+|-) by \b )
+    | (?P<limit>    limit (?= \s+ [0-9] ) )
     | (?P<name>     [^\W\d]\w* )
     | (?P<quoted>   ` (?:[^`\n]|``)* ` )
     | (?P<text>     ' (?:[^'\n]|'')* ' | " (?:[^"\n]|"")* " | ‘[^’\n]*’ | “[^”\n]*” )
@@ -88,8 +91,9 @@ def tokenize(text: str) -> tuple[list[Token], list[Diagnostic]]:
             continue
         span = Span(match.start(), match.end())
         after_dot = bool(tokens) and tokens[-1].has(".") and tokens[-1].span.end == span.start
-        if after_dot and group == "group":  # `S.group` is an attribute, whatever follows
-            group, found = "name", found[: len("group")]
+        if after_dot and group in ("group", "order", "limit"):  # `S.group` is an attribute, whatever follows
+            found = found[: len(group)]
+            group = "name"
             span = Span(span.start, span.start + len(found))
             position = span.end
         if problem := _lexical_error(group, found):
@@ -108,8 +112,8 @@ def tokenize(text: str) -> tuple[list[Token], list[Diagnostic]]:
 
 def _classify(group: str, found: str, after_dot: bool) -> tuple[Kind, str]:
     """Return the kind and the canonical value of a piece of text."""
-    if group == "group":
-        return "keyword", "GROUP-BY"
+    if group in ("group", "order", "limit"):
+        return "keyword", {"group": "GROUP-BY", "order": "ORDER BY", "limit": "LIMIT"}[group]
     if group == "name":
         return ("keyword", found.upper()) if found.upper() in RESERVED and not after_dot else ("name", found)
     if group == "quoted":

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from dataclasses import fields as fields_of
 from dataclasses import replace
+from typing import Any
 
-from sparkleene.language.ast import And, Atom, Not, Or, Pattern, Repeat, Seq
+from sparkleene.language.ast import And, Atom, Node, Not, Or, Pattern, Repeat, Seq
 from sparkleene.language.bound import Call, Field, Term
 
 # ---- patterns
@@ -63,6 +65,33 @@ def map_atoms(pattern: Pattern, change: Callable[[Atom], Pattern]) -> Pattern:
     if isinstance(pattern, Atom):
         return change(pattern)
     return map_parts(pattern, lambda part: map_atoms(part, change))
+
+
+# ---- any nodes of the syntax tree
+
+
+def walk_nodes(node: Any) -> Iterator[Node]:
+    """Yield a node and all nodes in it from left to right."""
+    if isinstance(node, tuple):
+        for one in node:
+            yield from walk_nodes(one)
+    elif isinstance(node, Node):
+        yield node
+        for field in fields_of(node):
+            yield from walk_nodes(getattr(node, field.name))
+
+
+def map_nodes(node: Any, change: Callable[[Node], Node | None]) -> Any:
+    """Return a tree with some nodes changed: `change` says what a node becomes, or None to look inside of it."""
+    if isinstance(node, tuple):
+        return tuple(map_nodes(one, change) for one in node)
+    if not isinstance(node, Node):
+        return node
+    changed = change(node)
+    if changed is not None:
+        return changed
+    names = [field.name for field in fields_of(node) if field.name != "span"]
+    return replace(node, **{name: map_nodes(getattr(node, name), change) for name in names})
 
 
 # ---- terms

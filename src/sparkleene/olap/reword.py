@@ -9,6 +9,7 @@ from typing import Any
 from sparkleene.errors import Diagnostic, Place, QueryError, suggest
 from sparkleene.language import ast, parse, to_text
 from sparkleene.language.bind import bind
+from sparkleene.language.bind_aggregates import default_name
 from sparkleene.language.names import listing
 from sparkleene.language.trees import atoms
 
@@ -49,7 +50,9 @@ def replace_pattern(tree: ast.Query, pattern: ast.Pattern, removed: Names) -> as
             f"no word of the new pattern means what '{old}' did: {which}", "name the labels one by one in the query"
         )
 
-    for place, nodes in (("RETURN", tree.returns), ("GROUP-BY", tree.group)):
+    having = () if tree.having is None else (tree.having,)
+    clauses = (("RETURN", tree.returns), ("GROUP-BY", tree.group), ("HAVING", having), ("ORDER BY", tree.order))
+    for place, nodes in clauses:
         if any(map(is_about_removed, nodes)):
             raise mistake(f"{place} names what is taken out", f"change {place} first")
     where = tuple(left for one in tree.where if (left := _cut_condition(one, is_about_removed)) is not None)
@@ -93,12 +96,8 @@ def _cut_condition(condition: Any, is_about_removed: Callable[[Any], bool]) -> A
 
 
 def _default_name(item: ast.Item) -> str | None:
-    """Return the column that an aggregate makes if it is given no name."""
-    if isinstance(item.value, ast.Ref):
-        return None
-    value = item.value
-    log = () if value.log is None else (f"log{value.log}",)
-    return "_".join((*log, value.function, *(() if value.ref is None else value.ref.parts)))
+    """Return the column that an aggregate or an expression makes if it is given no name."""
+    return None if isinstance(item.value, ast.Ref) else default_name(item.value)
 
 
 def _write_name(item: ast.Item) -> ast.Item:
@@ -118,7 +117,8 @@ def _group_names(old: ast.Query, new: ast.Query) -> tuple[ast.Item, ...]:
     text = to_text(new)
     names = bind(parse(text), place=Place(text)).group_names
     pairs = zip(new.group, bind(old).group_names, names, strict=True)
-    return tuple(ast.Item(ref, before) for ref, before, after in pairs if before != after)
+    changed = [(one, before) for one, before, after in pairs if before != after]
+    return tuple(ast.Item(one.value if isinstance(one, ast.Item) else one, before) for one, before in changed)
 
 
 def _map_words(node: Any, reword: Callable[[str], str], counted: bool = False) -> Any:
@@ -127,7 +127,7 @@ def _map_words(node: Any, reword: Callable[[str], str], counted: bool = False) -
         labelled = node.next or counted or len(node.parts) > 1
         return replace(node, parts=(reword(node.parts[0]), *node.parts[1:])) if labelled else node
     if isinstance(node, tuple):
-        return tuple(_map_words(one, reword) for one in node)
+        return tuple(_map_words(one, reword, counted) for one in node)
     if isinstance(node, ast.Node):
         counted = isinstance(node, ast.Aggregate) and node.function == "count"
         names = [field.name for field in fields(node) if field.name != "span"]

@@ -11,6 +11,9 @@ def needed_columns(bound: Bound) -> set[str]:
     terms = [term for terms in bound.local for term in terms]
     terms += [item.condition for item in bound.adjacent]
     terms += [term for _, term in bound.types or ()]
-    found = {field.path[0] for term in terms for field in fields(term)}
-    found |= {key.path[0] for key in bound.keys}
-    return found | {output.path[0] for output in bound.outputs if output.path}
+    terms += [one.term for one in bound.derived]
+    paths = [field.path for term in terms for field in fields(term)]
+    paths += [key.path for key in bound.keys]
+    paths += [output.path for output in bound.outputs]
+    paths += [piece.path for output in bound.outputs if output.measure for piece in output.measure.pieces]
+    return {path[0] for path in paths if path} - {one.name for one in bound.derived}

@@ -12,6 +12,7 @@ from sparkleene.errors import Place
 from sparkleene.language.bound import Bound
 from sparkleene.plan.copies import CopyFinder
 from sparkleene.plan.machine import Machine, MachineTooLarge, machine
+from sparkleene.plan.not_yet import refuse_what_cannot_run
 from sparkleene.plan.physical import Physical, physical
 from sparkleene.plan.positions import PatternTooLarge, Positions
 from sparkleene.plan.predicates import Pair, pairs
@@ -150,6 +151,7 @@ def _mandatory(p: Positions) -> frozenset[int]:
 
 def plan(bound: Bound, place: Place = Place()) -> Plan:
     """Plan a bound query, or say why it cannot be run."""
+    refuse_what_cannot_run(bound, place)
     span, window = bound.pattern.span, bound.window
     try:
         built = machine(bound)
