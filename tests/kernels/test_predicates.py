@@ -161,7 +161,7 @@ def events_of(program: Program, predicates: Predicates, rng: random.Random, n: i
     dense = rng.random() < 0.5
     symbol = [rng.randrange(1 if dense else 0, symbols) for _ in range(n)]
     return Events(
-        np.array(tick, np.int64), np.array(symbol, np.int32), np.array(sums, float).reshape(len(sums), n),
+        np.array(tick, np.int64), np.array(symbol, np.uint32), np.array(sums, float).reshape(len(sums), n),
         np.array(lows, float).reshape(len(lows), n), f, g,
     )  # fmt: skip
 
@@ -392,7 +392,7 @@ def test_huge_counts(kernel: str) -> None:
     ints = lambda values: np.array(values, np.int64)  # noqa: E731
     predicates = Predicates(ints([0, 1]), ints([LE]), ints([0, 0]), np.zeros((0, 2), np.int64), np.zeros(0))
     same = np.zeros((1, n))
-    events = Events(np.arange(n), np.ones(n, np.int32), np.zeros((0, n)), np.zeros((0, n)), same, same)
+    events = Events(np.arange(n), np.ones(n, np.uint32), np.zeros((0, n)), np.zeros((0, n)), same, same)
     out = np.zeros((1, 1, 1), WIDE)
     field = FIELDS["complex128"]
     low = np.zeros((1, 1, 0))

@@ -97,7 +97,7 @@ def build_arrays(
     bursts = share_bursts and built.physical.bursts
     symbols, symbol = _symbols(plan, rows, mask, tied, observed)
     if kernel != "linear" or bursts:
-        symbol = symbol.astype(np.int32, copy=False)  # one form of the large kernels is enough
+        symbol = symbol.astype(np.uint32, copy=False)  # one form of the large kernels is enough
     sum_labels = np.array([built.label_bits(total.labels, observed) for total in sums.of], np.uint64)
     low_labels = np.array([built.label_bits(low.labels, observed) for low in made.lows], np.uint64)
     program = built.program(symbols, sum_labels, low_labels, tied)
@@ -197,14 +197,16 @@ def _symbols(plan: Plan, rows: SubStreams, mask: Array, tied: bool, observed: bo
     count = len(plan.bound.labels) + observed * len(plan.pairs)
     if count <= 2 and mask.dtype == np.uint8:
         return np.arange(1 << count, dtype=np.uint64), mask
-    found = np.flatnonzero(np.bincount(mask, minlength=256)) if mask.dtype == np.uint8 else np.unique(mask)
+    if mask.dtype == np.uint8:
+        code, masks = mask, np.arange(256, dtype=np.uint64)
+        found = masks[np.bincount(mask, minlength=256) > 0]
+    else:
+        encoded = pa.array(mask).dictionary_encode()
+        code, found = encoded.indices.to_numpy(), encoded.dictionary.to_numpy().astype(np.uint64)
+        masks = found
     if tied:
         cut = plan.bound.window is not None and plan.bound.window.unit == "events"
         found = np.union1d(found, sort.unions(rows.tick, mask, rows.bounds, cut))
     labels = np.union1d(found.astype(np.uint64), np.zeros(1, np.uint64))
-    kind = np.uint8 if labels.size <= 256 else np.int32
-    if mask.dtype == np.uint8:
-        place = np.zeros(256, kind)
-        place[labels.astype(np.int64)] = np.arange(labels.size)
-        return labels, place[mask]
-    return labels, np.searchsorted(labels, mask.astype(np.uint64)).astype(kind)
+    kind = np.uint8 if labels.size <= 256 else np.uint32
+    return labels, np.searchsorted(labels, masks).astype(kind)[code]

@@ -209,19 +209,20 @@ def _write_matrix(
 
 
 @helper
-def _read_copy(g: BurstArrays, h: int, c: int, state: Array, mod: Array, copy: Array) -> None:
-    """Write the states of copy c of a group, and the sums that are its inputs."""
-    t = g.template[h]
-    inner = g.inner[t]
+def _read_copy(
+    states: Array, input_off: Array, inputs: Array, c: int, inner: int, outer: int, state: Array, mod: Array,
+    copy: Array,
+) -> None:  # fmt: skip
+    """Write the states of copy c, and the sums that are its inputs. To be given BurstArrays would cost more."""
     for s in range(inner):
         for w in range(copy.shape[1]):
-            copy[s, w] = state[g.state[c, s], w]
-    for x in range(g.outer[t]):
-        first = g.input_off[c, x]
+            copy[s, w] = state[states[c, s], w]
+    for x in range(outer):
+        first = input_off[c, x]
         for w in range(copy.shape[1]):
-            total = state[g.input[first], w]
-            for k in range(first + 1, g.input_off[c, x + 1]):
-                total = add(total, state[g.input[k], w], mod[w % mod.size])
+            total = state[inputs[first], w]
+            for k in range(first + 1, input_off[c, x + 1]):
+                total = add(total, state[inputs[k], w], mod[w % mod.size])
             copy[inner + x, w] = total
 
 
@@ -233,12 +234,13 @@ def _multiply_copies(g: BurstArrays, h: int, state: Array, mod: Array, sums: int
     """
     t, columns = g.template[h], mod.size
     lanes, value, old = scratch.lanes, scratch.matrix, scratch.copy
-    size = g.inner[t] + g.outer[t]
+    inner, outer, states = g.inner[t], g.outer[t], g.state
+    size = inner + outer
     across = size * lanes
     for c in range(g.copy_off[h], g.copy_off[h + 1]):
-        _read_copy(g, h, c, state, mod, old)
-        for d in range(g.inner[t]):
-            to = g.state[c, d]
+        _read_copy(states, g.input_off, g.input, c, inner, outer, state, mod, old)
+        for d in range(inner):
+            to = states[c, d]
             for column in range(columns):
                 p = mod[column]
                 lane = column if lanes > 1 else 0
@@ -263,13 +265,14 @@ def _run_copies(
     scratch: Scratch,
 ) -> None:  # fmt: skip
     """Run the rows of a burst over each copy of a group by itself."""
-    copy = scratch.copy
+    t, states, copy = g.template[h], g.state, scratch.copy
+    inner, outer = g.inner[t], g.outer[t]
     for c in range(g.copy_off[h], g.copy_off[h + 1]):
-        _read_copy(g, h, c, state, mod, copy)
+        _read_copy(states, g.input_off, g.input, c, inner, outer, state, mod, copy)
         run_rows(program, g, events, h, begin, end, mod, copy, scratch.tick)
-        for s in range(g.inner[g.template[h]]):
+        for s in range(inner):
             for w in range(copy.shape[1]):
-                state[g.state[c, s], w] = copy[s, w]
+                state[states[c, s], w] = copy[s, w]
 
 
 @helper
@@ -331,7 +334,7 @@ def _share(
     return True
 
 
-@helper
+@helper(allocates=True)
 def _scratch_for(program: Program, g: BurstArrays, field: NumberSystem) -> Scratch:
     """Return what the bursts of a program are worked out in."""
     columns, kinds, dtype = field.one.size, 1 + program.sum_labels.size, field.one.dtype

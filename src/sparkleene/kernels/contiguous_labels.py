@@ -59,7 +59,7 @@ def observe(
         _observe(predicates, f, g, mask, joined, first, block, min(block + BLOCK, end), ok, out)
 
 
-@helper
+@helper(allocates=True)
 def _observe(
     predicates: Predicates, f: Array, g: Array, mask: Array, joined: Array, first: int, begin: int, end: int,
     ok: Array, out: Array,

@@ -36,7 +36,7 @@ from sparkleene.kernels.vectors import Table
 from sparkleene.kernels.wide import WIDE
 
 SYSTEMS = {"double": np.float64, "wide": WIDE, "exact": np.uint64}
-SYMBOLS = {"byte": np.uint8, "int": np.int32}
+SYMBOLS = {"byte": np.uint8, "int": np.uint32}
 
 
 class Form(NamedTuple):
@@ -107,12 +107,12 @@ def _stores() -> Iterator[Form]:
     for system, dtype in SYSTEMS.items():
         field, sums = _system(dtype)
         for name, module in stores.items():
-            given = (_program(pair=0), _predicates(), _events(np.int32, sums), field, *_SPAN, _table(dtype, 3))
+            given = (_program(pair=0), _predicates(), _events(np.uint32, sums), field, *_SPAN, _table(dtype, 3))
             yield Form(f"{name}, {system}", partial(module.run, *given))
     for states in range(2, wait_stack.MAX_STATES + 1):
         stack = wait_stack.WaitStack(0, 0, 1.0, True, _SPAN[0], np.zeros((0, 0, 0)))
         start = (1.0,) + (0.0,) * (states - 1)
-        given = (_program(states), stack, start, _events(np.int32), *_SPAN, np.zeros((0, 0)))
+        given = (_program(states), stack, start, _events(np.uint32), *_SPAN, np.zeros((0, 0)))
         yield _form(f"wait_stack, {states} states", wait_stack.run, *given)
 
 
@@ -124,7 +124,7 @@ def _linear() -> Iterator[Form]:
         given = (
             _program(),
             _burst_arrays(),
-            _events(np.int32, sums),
+            _events(np.uint32, sums),
             field,
             *_SPAN,
             out,

@@ -74,7 +74,7 @@ class Events(NamedTuple):
     """
 
     tick: Array  # int64[n]
-    symbol: Array  # uint8[n] for linear machines of few symbols, else int32[n]
+    symbol: Array  # uint8[n] for linear machines of few symbols, else uint32[n]
     sums: Array  # float64[sums, n], NaN is no value; int64 for residues, the least int64 is no value
     lows: Array  # float64[lows, n], NaN is no value
     f: Array  # float64[columns, n]: left sides of comparisons, and columns of the previous event for code

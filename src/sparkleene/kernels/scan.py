@@ -102,7 +102,7 @@ def _settle(program: Program, s: int, y: int, lists: Lists) -> None:
 
 
 # The loop over ticks is written out here as in fenwick.py, for the reason that is told there.
-@helper
+@helper(allocates=True)
 def _advance(
     program: Program, by: Transitions, predicates: Predicates, events: Events, field: NumberSystem, moves: Moves,
     lists: Lists, i: int, end: int,
@@ -204,7 +204,7 @@ def _advance(
     return i
 
 
-@helper
+@helper(allocates=True)
 def _make_room(lists: Lists, tick: Array, spare: int, i: int, end: int) -> Lists:
     """Shift all entries to the front; return lists of twice the room if that does not help much."""
     at, event, _, _, entry = lists

@@ -63,7 +63,7 @@ def sort_segments(tick: Array, rows: Array, bounds: Array) -> None:
                 break
 
 
-@helper
+@helper(allocates=True)
 def _merge_sort(tick: Array, rows: Array) -> None:
     """Sort ticks and their rows, stably: runs in order are merged two by two until one is left."""
     n = tick.size

@@ -76,7 +76,7 @@ class Pass(NamedTuple):
     stack: Array  # scratch for code
 
 
-@helper
+@helper(allocates=True)
 def _kinds(program: Program, events: Events, lasting: bool, lo: int, hi: int) -> Array:
     """Return the class that finished trends of each row will have when the window closes, -1 if they are gone."""
     outs = len(program.out_state)
@@ -105,7 +105,7 @@ def _kinds(program: Program, events: Events, lasting: bool, lo: int, hi: int) ->
     return kinds
 
 
-@helper
+@helper(allocates=True)
 def _grown(old: Array, size: int) -> Array:
     """Return the rows with room for as many again if there are `size` of them already."""
     if size < len(old):
@@ -158,7 +158,7 @@ def _fits(run: Pass, ends: Array, s: int, p: int, e: int) -> bool:
     return False
 
 
-@helper
+@helper(allocates=True)
 def _extend(
     run: Pass, by: Array, start: int, e: int, label: int, ends: Array, begin: int, n: int
 ) -> tuple[Array, int]:
@@ -199,7 +199,7 @@ def _extend(
     return ends, n
 
 
-@helper
+@helper(allocates=True)
 def _settle(
     program: Program,
     index: Index,

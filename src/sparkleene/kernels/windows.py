@@ -92,7 +92,7 @@ def _at(time: Array, rowwise: bool, begin: int, row: int) -> int:
     return row - begin if rowwise else time[row]
 
 
-@helper
+@helper(allocates=True)
 def _grown(old: Array, capacity: int) -> Array:
     new = np.empty(capacity, old.dtype)
     new[: old.size] = old

@@ -114,7 +114,7 @@ def _multiply_out(kept: Array, added: Array, bits: int, length: int) -> Array:
     return table
 
 
-@helper(fastmath={"contract"})
+@helper(allocates=True, fastmath={"contract"})
 def _walk(
     program: Program, words: Words, columns: tuple[int, ...], events: Events, begin: int, end: int, state: Vector
 ) -> Vector:
