@@ -5,7 +5,8 @@ from __future__ import annotations
 import inspect
 import re
 import warnings
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from difflib import get_close_matches
 
@@ -122,6 +123,22 @@ def diagnostic_at(code: str, message: str, span: Span, help: str | None, notes: 
     """Return a diagnostic at a place in the text, or of no place for NOWHERE."""
     start, end = (None, None) if span == NOWHERE else (span.start, span.end)
     return Diagnostic(code, message, start, end, tuple(notes), help)
+
+
+@contextmanager
+def reported(*places: Place) -> Iterator[None]:
+    """Turn an error of numba into one of ours: whoever asked these queries can do nothing but report it."""
+    try:
+        yield
+    except Exception as error:
+        if not any(kind.__module__.startswith("numba.") for kind in type(error).__mro__):
+            raise
+        said = " ".join(line.strip() for line in str(error).splitlines() if line.strip())
+        texts = (" ".join(place.source.split()) for place in places)
+        notes = (f"numba says: {said[:300]}", *(f"the query is {text}" for text in texts if text))
+        message = "no compiled code fits the query and its data: that is a mistake of Sparkleene, not yours"
+        help = "please report it, with this message and the types of the columns"
+        raise SparkleeneError(Diagnostic("internal-error", message, notes=notes, help=help)) from error
 
 
 def suggest(word: str, known: Iterable[str]) -> str | None:

@@ -10,7 +10,7 @@ from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Literal
 
-from sparkleene.errors import Place, warn
+from sparkleene.errors import Place, reported, warn
 from sparkleene.prepared import Columns, PreparedQuery, Recent
 
 if TYPE_CHECKING:
@@ -115,7 +115,7 @@ class PreparedWorkload:
         how = (replace(self.options.for_engine(), choice=self.choice), threads_of(threads))
         runs = [Run(part, *how, tell=tell) for part in self.parts(data.columns)]
         joints = [JointRun(Run(joint.part, *how), joint.members) for joint in self.joints(data.columns)]
-        with held():
+        with held(), reported(*(query.place for query in self.queries.values())):
             found = {member.name: each for member, each in evaluate_queries(runs, data.table, joints)}
             results = {name: write_results(found[name]) for name in self.queries}
         self.warn_unknown_types(data, [name for name, table in results.items() if not table.num_rows])

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any, Unpack
 
-from sparkleene.errors import Place, QueryError
+from sparkleene.errors import Place, QueryError, reported
 from sparkleene.evaluation import Engine, OutputMode, PreparedWorkload, Strategy, is_spark, like_data, to_spark
 from sparkleene.language import ast, to_text
 from sparkleene.language.build import Builder, PatternPart
@@ -99,7 +99,7 @@ class Query:
         read = self._workload.read(data)
         [part] = self._workload.parts(read.columns)
         run = Run(part, self.prepared.options.for_engine(), threads_of(None))
-        with held():
+        with held(), reported(self.prepared.place):
             found = find_trends(run, read.table, limit)
         if not found.num_rows and limit != 0:
             self._workload.warn_unknown_types(read, [*self._workload.queries])

@@ -52,6 +52,7 @@ class Case:
     tiebreak: str | None
     offset: int
     numbers: str
+    float_times: bool = False  # halves, exact in binary
 
     def bound(self) -> Bound:
         """Return the query bound to the columns of the rows."""
@@ -377,6 +378,7 @@ def case(
     kinds: Collection[str] = WINDOWS,
     tiebreak: bool | None = None,
     numbers: str | None = None,
+    float_times: bool = False,
     max_rows: int = 12,
     pattern: Pattern | None = None,
 ) -> Case:
@@ -416,14 +418,16 @@ def case(
         within,
     ]
     untyped = len(types) == 1 and chance(None, 8)
+    drawn_rows = draw(streams(usual, most_rows(pattern, 9 if untyped and max_rows > 9 else max_rows)))
     drawn = Case(
         text=" ".join(clause for clause in clauses if clause),
-        rows=draw(streams(usual, most_rows(pattern, 9 if untyped and max_rows > 9 else max_rows))),
+        rows=tuple({**row, "time": row["time"] / 2} for row in drawn_rows) if float_times else drawn_rows,
         time="time",
         type=None if untyped else "type",
         tiebreak="s" if chance(tiebreak, 4) else None,
         offset=draw(st.sampled_from([0, 0, 1, -2])) if "SLIDE" in within and "EVENTS" not in within else 0,
         numbers=numbers or draw(st.sampled_from(["double", "exact"])),
+        float_times=float_times,
     )
     try:
         drawn.bound()

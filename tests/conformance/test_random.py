@@ -29,7 +29,8 @@ EXAMPLES = 50
 
 def table(case: Case) -> pa.Table:
     """Return the rows of a case as a table with the columns' declared types."""
-    return pa.table({name: pa.array([row.get(name) for row in case.rows], kind) for name, kind in KINDS.items()})
+    kinds = {**KINDS, "time": "float64"} if case.float_times else KINDS
+    return pa.table({name: pa.array([row.get(name) for row in case.rows], kind) for name, kind in kinds.items()})
 
 
 def compiled(case: Case) -> sk.Query:
@@ -118,6 +119,14 @@ def test_words(semantics: str, data: st.DataObject) -> None:
 @settings(max_examples=cases(EXAMPLES))
 def test_windows(run: Callable[[Case], Rows], window: str, data: st.DataObject) -> None:
     check(data.draw(strategies.case(kinds=(window,))), run)
+
+
+@pytest.mark.parametrize("run", ENGINES, ids=lambda run: run.__name__)
+@pytest.mark.parametrize("window", WINDOWS)
+@given(data=st.data())
+@settings(max_examples=cases(EXAMPLES))
+def test_float_times(run: Callable[[Case], Rows], window: str, data: st.DataObject) -> None:
+    check(data.draw(strategies.case(kinds=(window,), float_times=True)), run)
 
 
 @pytest.mark.parametrize("run", ENGINES, ids=lambda run: run.__name__)

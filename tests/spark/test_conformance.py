@@ -33,6 +33,7 @@ KINDS: list[dict[str, Any]] = [
     for adjacent in (False, True)
 ]
 KINDS += [{"kinds": (window,)} for window in WINDOWS]
+KINDS += [{"kinds": (window,), "float_times": True} for window in ("events", "sliding", "trigger")]
 KINDS += [{feature: True} for feature in ("conjunction", "keys", "tiebreak")]
 KINDS += [{"numbers": numbers} for numbers in ("double", "exact")]
 

@@ -13,17 +13,17 @@ from sparkleene.columns.fields import kind
 from sparkleene.columns.reading import Options
 from sparkleene.columns.schema import result_schema
 from sparkleene.engine.run import Run
-from sparkleene.errors import DataError, SparkleeneError
+from sparkleene.errors import DataError
 from sparkleene.plan.part import Part
 from sparkleene.spark.jobs import task_cores
 from sparkleene.spark.lower import Lowered, lower_table
-from sparkleene.spark.packing import BUCKET, PACKS, Compose, ComposeEach, Pack, to_packs
+from sparkleene.spark.packing import BUCKET, PACKS, Compose, ComposeEach, Pack, pack_error
 from sparkleene.spark.parquet.footers import Files
 from sparkleene.spark.parquet.pieces import Piece, Selection, read, select_pieces
 from sparkleene.spark.request import Request, col, lower_together, map_batches, partitions
 from sparkleene.spark.results import JobPlan, combine_parts, make_jobs, raise_errors, schema_of
 from sparkleene.spark.strategy import Choice, Family, choose_strategy, find_families, in_order
-from sparkleene.spark.tasks import ERROR, Batches, send_results
+from sparkleene.spark.tasks import ERROR, Batches, send_errors, send_results
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -184,12 +184,14 @@ class ReadAndPack:
 
     def __call__(self, batches: Batches) -> Iterator[pa.RecordBatch]:
         """Read and pack the pieces of each task."""
-        try:
-            for batch in batches:
-                for number in batch.column(0).to_pylist():
-                    for piece in self.pieces[number] if self.pieces else ():
-                        table = read(piece, self.schema)
-                        for packer in self.packers:
-                            yield packer.pack(table, self.options)
-        except SparkleeneError as error:
-            yield to_packs({0: [None]}, error.render())
+        places = [place for packer in self.packers for place in packer.task.job.places]
+        yield from send_errors(lambda: self.pack_all(batches), pack_error, places)
+
+    def pack_all(self, batches: Batches) -> Iterator[pa.RecordBatch]:
+        """Yield what the packers make of each piece."""
+        for batch in batches:
+            for number in batch.column(0).to_pylist():
+                for piece in self.pieces[number] if self.pieces else ():
+                    table = read(piece, self.schema)
+                    for packer in self.packers:
+                        yield packer.pack(table, self.options)

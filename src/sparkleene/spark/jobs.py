@@ -13,6 +13,7 @@ import pyarrow.compute as pc
 from sparkleene.columns.fields import as_numpy
 from sparkleene.engine.results import SUMS, WINDOW, add_partial, write_partial, write_results
 from sparkleene.engine.run import Evaluated, Run
+from sparkleene.errors import Place
 from sparkleene.plan.part import Member
 from sparkleene.plan.plan import Plan
 from sparkleene.workload.run import QUERY, JointRun, divide_members, evaluate_queries
@@ -39,6 +40,11 @@ class Job:
     def members(self) -> tuple[Member, ...]:
         """The queries one by one."""
         return tuple(member for run in self.runs for member in run.part.members)
+
+    @property
+    def places(self) -> tuple[Place, ...]:
+        """The texts of the queries."""
+        return tuple(member.place for member in self.members)
 
     def select(self, table: pa.Table) -> pa.Table:
         """Leave out rows that have no part in any query."""

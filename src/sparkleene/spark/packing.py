@@ -12,10 +12,9 @@ import pyarrow as pa
 from sparkleene.columns import ipc
 from sparkleene.columns.fields import decode
 from sparkleene.columns.keys import buckets
-from sparkleene.errors import SparkleeneError
 from sparkleene.plan.plan import Plan
 from sparkleene.spark.jobs import Job
-from sparkleene.spark.tasks import ERROR, Batches, error_batch, send_results
+from sparkleene.spark.tasks import ERROR, Batches, error_batch, send_errors, send_results
 
 Tables = tuple[list[pa.Table], list[pa.Table]]  # of rows, and of stretches
 
@@ -38,11 +37,7 @@ class Pack:
 
     def __call__(self, batches: Batches) -> Iterator[pa.RecordBatch]:
         """Pack a partition."""
-        try:
-            for chunk in chunks(batches):
-                yield self.pack(chunk)
-        except SparkleeneError as error:
-            yield to_packs({0: [None]}, error.render())
+        yield from send_errors(lambda: map(self.pack, chunks(batches)), pack_error, self.job.places)
 
     def pack(self, table: pa.Table) -> pa.RecordBatch:
         """Pack a chunk of rows."""
@@ -80,7 +75,7 @@ class Compose:
 
     def __call__(self, batches: Batches) -> Iterator[pa.RecordBatch]:
         """Compose a partition."""
-        yield from unpack(batches, self.job.schema, self.results)
+        yield from unpack(batches, self.job, self.results)
 
     def results(self, found: dict[int, Tables]) -> Iterator[pa.Table]:
         """Yield the results of all buckets, together if they can be."""
@@ -136,7 +131,7 @@ class ComposeEach:
 
     def __call__(self, batches: Batches) -> Iterator[pa.RecordBatch]:
         """Compose a partition."""
-        yield from unpack(batches, self.kinds[0].job.schema, self.results)
+        yield from unpack(batches, self.kinds[0].job, self.results)
 
     def results(self, found: dict[int, Tables]) -> Iterator[pa.Table]:
         """Yield the results of all buckets."""
@@ -145,21 +140,21 @@ class ComposeEach:
 
 
 def unpack(
-    batches: Batches, schema: pa.Schema, work: Callable[[dict[int, Tables]], Iterator[pa.Table]]
+    batches: Batches, job: Job, work: Callable[[dict[int, Tables]], Iterator[pa.Table]]
 ) -> Iterator[pa.RecordBatch]:
     """Yield what the work makes of packed tables: by bucket those of rows and those of stretches."""
     found: dict[int, Tables] = {}
     for batch in batches:
         errors = batch.column(3).drop_null()
         if len(errors):
-            yield error_batch(schema, errors[0].as_py())
+            yield error_batch(job.schema, errors[0].as_py())
             return
         for place in (0, 1):
             for number, blob in zip(batch.column(0).to_pylist(), batch.column(1 + place), strict=True):
                 if blob.is_valid:
                     table = ipc.to_table(blob.as_buffer())
                     found.setdefault(number, ([], []))[place].append(table)
-    yield from send_results(schema, lambda: work(found))
+    yield from send_results(job.schema, lambda: work(found), job.places)
 
 
 def chunks(batches: Batches, size: int = CHUNK) -> Iterator[pa.Table]:
@@ -212,6 +207,11 @@ def to_packs(blobs: dict[int, list[Any]], error: str | None = None) -> pa.Record
         pa.array([error] * len(blobs), pa.string()),
     ]
     return pa.RecordBatch.from_arrays(columns, schema=PACKS)
+
+
+def pack_error(error: str) -> pa.RecordBatch:
+    """Return an error as a batch of packed tables."""
+    return to_packs({0: [None]}, error)
 
 
 def to_bytes(table: pa.Table) -> Any:

@@ -22,7 +22,7 @@ class EvaluateSorted:
 
     def __call__(self, batches: Batches) -> Iterator[pa.RecordBatch]:
         """Evaluate a partition."""
-        yield from send_results(self.job.schema, lambda: self.results(batches))
+        yield from send_results(self.job.schema, lambda: self.results(batches), self.job.places)
 
     def results(self, batches: Batches) -> Iterator[pa.Table]:
         """Yield results as soon as their rows have come."""

@@ -9,13 +9,16 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
+from functools import partial
+from typing import TypeVar
 
 import pyarrow as pa
 
-from sparkleene.errors import SparkleeneError
+from sparkleene.errors import Place, SparkleeneError, reported
 from sparkleene.spark.jobs import Job, fit_columns
 
 Batches = Iterable[pa.RecordBatch]
+T = TypeVar("T")
 
 ERROR = "sparkleene error"
 OUT = 1 << 16  # rows of a batch of results
@@ -31,7 +34,8 @@ class Evaluate:
         """Evaluate a partition."""
         rows = list(batches)
         if rows:
-            yield from send_results(self.job.schema, lambda: iter([self.job.evaluate(pa.Table.from_batches(rows))]))
+            table = pa.Table.from_batches(rows)
+            yield from send_results(self.job.schema, lambda: iter([self.job.evaluate(table)]), self.job.places)
 
 
 @dataclass(frozen=True)
@@ -45,16 +49,31 @@ class Total:
         """Add up a partition."""
         rows = list(batches)
         if rows:
-            yield from to_batches(self.job.add_up(pa.Table.from_batches(rows).drop_columns([ERROR])), self.schema)
+            with reported(*self.job.places):
+                total = self.job.add_up(pa.Table.from_batches(rows).drop_columns([ERROR]))
+            yield from to_batches(total, self.schema)
 
 
-def send_results(schema: pa.Schema, work: Callable[[], Iterator[pa.Table]]) -> Iterator[pa.RecordBatch]:
+def send_results(
+    schema: pa.Schema, work: Callable[[], Iterator[pa.Table]], places: Iterable[Place] = ()
+) -> Iterator[pa.RecordBatch]:
     """Yield the results of the work as batches; if it fails for a mistake in the data, the error as a row."""
+
+    def batches() -> Iterator[pa.RecordBatch]:
+        return (batch for table in work() for batch in to_batches(table, schema))
+
+    return send_errors(batches, partial(error_batch, schema), places)
+
+
+def send_errors(
+    work: Callable[[], Iterator[T]], send: Callable[[str], T], places: Iterable[Place] = ()
+) -> Iterator[T]:
+    """Yield what the work does; if it fails for a mistake in the data or in this package, what sends the error."""
     try:
-        for table in work():
-            yield from to_batches(table, schema)
+        with reported(*places):
+            yield from work()
     except SparkleeneError as error:
-        yield error_batch(schema, error.render())
+        yield send(error.render())
 
 
 def to_batches(table: pa.Table, schema: pa.Schema) -> list[pa.RecordBatch]:

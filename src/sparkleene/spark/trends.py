@@ -55,7 +55,7 @@ class FindTrends:
         rows = list(batches)
         if rows:
             table = pa.Table.from_batches(rows)
-            yield from tasks.send_results(self.schema, lambda: iter([self.find(table)]))
+            yield from tasks.send_results(self.schema, lambda: iter([self.find(table)]), [self.run.place])
 
     def find(self, table: pa.Table) -> pa.Table:
         """Find the first trends of a table; the number of a row, which means nothing here, is left out."""

@@ -15,11 +15,10 @@ import pyarrow as pa
 
 from sparkleene.columns.fields import as_numpy
 from sparkleene.columns.ipc import to_bytes, to_table
-from sparkleene.errors import SparkleeneError
 from sparkleene.ongoing.seal import seal
 from sparkleene.spark.packing import by_bucket, chunks
 from sparkleene.spark.state.stream_job import StreamJob
-from sparkleene.spark.tasks import Batches
+from sparkleene.spark.tasks import Batches, send_errors
 
 if TYPE_CHECKING:
     from sparkleene.ongoing.live import Live
@@ -67,15 +66,16 @@ class Enter:
 
     def __call__(self, batches: Batches) -> Iterator[pa.RecordBatch]:
         """Pack a partition."""
+        yield from send_errors(lambda: self.pack_all(batches), _to_error, self.stream.job.places)
+
+    def pack_all(self, batches: Batches) -> Iterator[pa.RecordBatch]:
+        """Yield the parcels of each chunk of rows."""
         found = False
         ids = self.stream.bucket_ids()
-        try:
-            lives = [run.make_live() for run in self.stream.runs]
-            for chunk in chunks(batches):
-                found = True
-                yield self.pack(lives, chunk, ids)
-        except SparkleeneError as error:
-            yield to_batch({0: Parcel(error=error.render())})
+        lives = [run.make_live() for run in self.stream.runs]
+        for chunk in chunks(batches):
+            found = True
+            yield self.pack(lives, chunk, ids)
         if not found:
             yield to_batch({bucket: Parcel() for some in ids for bucket in some})
 
@@ -119,6 +119,10 @@ def to_batch(parcels: dict[int, Parcel]) -> pa.RecordBatch:
     columns = [list(parcels), *zip(*parcels.values(), strict=True)]
     arrays = [pa.array(column, field.type) for column, field in zip(columns, PARCELS, strict=True)]
     return pa.RecordBatch.from_arrays(arrays, schema=PARCELS)
+
+
+def _to_error(text: str) -> pa.RecordBatch:
+    return to_batch({0: Parcel(error=text)})
 
 
 def read_parcels(frame: Any) -> Iterator[Parcel]:

@@ -9,11 +9,10 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 
 from sparkleene.columns.ipc import to_bytes
-from sparkleene.errors import SparkleeneError
 from sparkleene.ongoing.seal import damage_error
 from sparkleene.spark.state.parcels import read_parcels
 from sparkleene.spark.state.stream_job import LATE, StreamJob
-from sparkleene.spark.tasks import error_batch, to_batches
+from sparkleene.spark.tasks import error_batch, send_errors, to_batches
 
 if TYPE_CHECKING:  # Spark loads a processor on the driver too, which has no use for kernels
     from sparkleene.ongoing.live import Bucket, Live
@@ -56,10 +55,8 @@ class Processor:
 
     def keep_rows(self, id: int, frames: Iterator[Any]) -> Iterator[Any]:
         """Keep the rows of a bucket's parcels; in update mode send the windows that they changed."""
-        try:
-            yield from self._keep_rows(id, frames)
-        except SparkleeneError as error:
-            yield self._send_error(error.render())
+        places = self.stream.job.places
+        yield from send_errors(lambda: self._keep_rows(id, frames), self._send_error, places)
 
     def _keep_rows(self, id: int, frames: Iterator[Any]) -> Iterator[Any]:
         new = self.kept.head() is None
@@ -88,15 +85,16 @@ class Processor:
 
     def move_watermark(self, id: int, watermark: int) -> Iterator[Any]:
         """Send the windows of a bucket that end at a watermark, in milliseconds; set a timer for its next step."""
-        try:
-            bucket = self.load(id)
-            for evaluated in bucket.advance(bucket.live.clock(watermark)):
-                if not self.stream.update:
-                    yield from self._send(self.stream.job.write_all(evaluated))
-            bucket.save()
-        except SparkleeneError as error:
-            yield self._send_error(error.render())
+        places = self.stream.job.places
+        yield from send_errors(lambda: self._close_windows(id, watermark), self._send_error, places)
         self.handle.registerTimer(watermark + 1)
+
+    def _close_windows(self, id: int, watermark: int) -> Iterator[Any]:
+        bucket = self.load(id)
+        for evaluated in bucket.advance(bucket.live.clock(watermark)):
+            if not self.stream.update:
+                yield from self._send(self.stream.job.write_all(evaluated))
+        bucket.save()
 
     def _send(self, table: pa.Table) -> Iterator[Any]:
         if table.num_rows:
