@@ -81,6 +81,42 @@ def test_text_that_is_no_time_of_the_format(tmp_path: Path, engine: tuple[str, .
     assert said.splitlines()[0] == f"error[unreadable-time]: {first}"
 
 
+@pytest.mark.spark
+@pytest.mark.usefixtures("commands_share_spark")
+@pytest.mark.parametrize("name", ["events.csv", "events.json"])
+def test_times_finer_than_those_of_spark(tmp_path: Path, name: str) -> None:
+    def write(*times: str) -> None:
+        rows = [{"time": time, "type": "A"} for time in times]
+        lines = (
+            [json.dumps(row) for row in rows]
+            if name.endswith("json")
+            else ["time,type", *(f"{t},A" for t in times)]
+        )
+        (tmp_path / "in" / name).write_text("".join(f"{line}\n" for line in lines))
+
+    (tmp_path / "in").mkdir()
+    query = "RETURN COUNT(*), MIN(A.time) PATTERN A+ WITHIN 1 day SLIDE 1 day"
+    stream = ("--watermark", "1 second", "--once", "--master", "local[2]")
+    for zone in ("", "Z"):
+        whole = (
+            "2024-03-04T00:00:00.000001000",
+            "2024-03-04 00:00:01.5",
+            "2024-03-04T10:30:00",
+            "2024-03-06T00:00:00",
+        )
+        write(*(f"{time}{zone}" for time in whole))
+        shown = good("run", query, f"in/{name}", *SPARK, cwd=tmp_path)
+        assert shown.splitlines()[1].endswith(",7,2024-03-04 00:00:00.000001")
+        assert ",7," in good("stream", query, "in", *stream, cwd=tmp_path)
+        write(f"2024-03-04T00:00:00.0000011{zone}", f"2024-03-04T00:00:01{zone}")
+        for said in (
+            bad("run", query, f"in/{name}", *SPARK, cwd=tmp_path),
+            bad("stream", query, "in", *stream, cwd=tmp_path),
+        ):
+            assert "error[time-too-fine]: a time in 'time' does not fit Spark's" in said
+            assert f"note: it is 2024-03-04T00:00:00.0000011{zone}\n" in said and "--engine local" in said
+
+
 def test_offsets(tmp_path: Path) -> None:
     (tmp_path / "events.csv").write_text(EVENTS)
     query = "RETURN COUNT(*) PATTERN A+ WITHIN 10 SLIDE 10"

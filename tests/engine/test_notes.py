@@ -15,7 +15,7 @@ import sparkleene as sk
 from sparkleene.engine import notes
 
 
-def warnings_of(asked: Any, table: pa.Table, **options: Any) -> list[str]:
+def warnings_of(asked: Any, table: pa.Table | Path, **options: Any) -> list[str]:
     """Run and return what was warned of."""
     with warnings.catch_warnings(record=True) as told:
         warnings.simplefilter("always")
@@ -99,3 +99,23 @@ def test_other_reasons_for_a_scan(monkeypatch: pytest.MonkeyPatch) -> None:
     table = pa.table({"time": [1, 2], "x": [1, 2], "y": [1, 2], "z": [1, 2]})
     [told] = warnings_of(sk.query(f"RETURN COUNT(*) PATTERN S+ WHERE {three}", type=None), table)
     assert "between S and S there are more than two inequalities" in told
+
+
+def test_a_delimiter_that_was_guessed(tmp_path: Path) -> None:
+    query = sk.query("RETURN COUNT(*) PATTERN A+")
+    for name, sign, shown in (
+        ("a.csv", ";", "';'"),
+        ("b.csv", "\t", "tabs"),
+        ("c.csv", ",", None),
+        ("d.tsv", "\t", None),
+    ):
+        path = tmp_path / name
+        path.write_text(f"time{sign}type\n1{sign}A\n")
+        wanted = f"'{path}' has {shown} between its cells; if not, read it yourself and pass the table"
+        assert warnings_of(query, path) == ([] if shown is None else [wanted])
+    with pytest.warns(sk.SparkleeneWarning, match="has ';' between its cells"):
+        query.trends(tmp_path / "a.csv")
+    with warnings.catch_warnings(record=True) as told:
+        warnings.simplefilter("always")
+        query.run([tmp_path / "a.csv", tmp_path / "b.csv"])
+    assert len(told) == 1  # of the first

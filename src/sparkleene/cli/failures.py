@@ -27,6 +27,7 @@ WORDS = (
     (r"\bpass time_unit, for example '(\w+)'", r"add --time-unit, for example \1"),
     (r"\bpass time_unit", "add --time-unit"),
     (r"\bpass engine='local'", "add --engine local"),
+    (r"if not, read it yourself and pass the table", "--delimiter says what else"),
     (
         r"the names look like data: name the columns",
         "the first line looks like data: name the columns with --columns",
@@ -101,14 +102,16 @@ def _silence_output() -> None:
 
 
 def spark_message(error: BaseException) -> str:
-    """Return the message of an error that Spark raised: our own in it, or its first line.
+    r"""Return the message of an error that Spark raised: our own in it, or its first line.
 
     >>> spark_message(Exception("[USER_RAISED_EXCEPTION] error[null-time]: no time SQLSTATE: P0001"))
     'error[null-time]: no time'
     >>> spark_message(Exception("Job aborted."))
     'error: Spark says: Job aborted.'
+    >>> spark_message(Exception("No worker.\n=== Streaming Query ===\n raise_error(error[null-time])"))
+    'error: Spark says: No worker.'
     """
-    text = str(error)
+    text = str(error).partition("\n=== Streaming Query ===")[0]  # then comes the plan, with all that it might raise
     start = text.find("error[")
     if start < 0:
         cause = getattr(error, "cause", None)

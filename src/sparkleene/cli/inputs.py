@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from sparkleene.cli.failures import usage_error
+from sparkleene.cli.progress import print_warnings
 from sparkleene.columns.files import Files, TextOptions, open_files
 from sparkleene.columns.time_formats import TimeFormat
 from sparkleene.errors import Place
@@ -101,13 +102,8 @@ class Reader:
     def open(self, given: str | Sequence[str], time: str) -> Files:
         """Return files of events, whose times are in the column `time`; note what was guessed about them."""
         found = open_files(given, self.text_options(time))
-        if found.kind == "csv" and self.delimiter is None:
-            for source in found.sources:
-                if source.delimiter != "," and ".tsv" not in source.path.name.lower():
-                    shown = {"\t": "tabs"}.get(source.delimiter, f"'{source.delimiter}'")
-                    text = f"note: '{source.path}' has {shown} between its cells; --delimiter says what else"
-                    print(text, file=sys.stderr)
-                    break
+        with print_warnings():
+            found.warn_of_guesses()
         return found
 
     def text_options(self, time: str) -> TextOptions:
@@ -151,20 +147,17 @@ def read_raw_frame(spark: SparkSession, found: Files) -> DataFrame:
         raise usage_error(message, "add --engine local", code="unsupported-data")
     options = JSON if found.kind == "json" else csv_options(signs.pop(), header=names is None)
 
-    def load(schema: Any = None) -> DataFrame:
-        reader = spark.read.options(**options)
-        return (reader if schema is None else reader.schema(schema)).format(found.kind).load(paths)
+    from pyspark.sql import types as T
 
-    frame = load()
-    if text.format is not None:
-        from pyspark.sql import types as T
+    from sparkleene.spark.text_times import load_whole_times
 
-        order = list(frame.columns if names is None else names)
-        if text.time in order:
-            fields = list(frame.schema.fields)
-            place = order.index(text.time)
-            fields[place] = T.StructField(fields[place].name, T.StringType())
-            frame = load(T.StructType(fields))
+    reader = spark.read.options(**options).format(found.kind)
+    fields = list(reader.load(paths).schema.fields)
+    order = [field.name for field in fields] if names is None else list(names)
+    if text.format is not None and text.time in order:
+        place = order.index(text.time)
+        fields[place] = T.StructField(fields[place].name, T.StringType())
+    frame = load_whole_times(T.StructType(fields), lambda schema: reader.schema(schema).load(paths))
     return frame if names is None else frame.toDF(*names)
 
 

@@ -87,9 +87,10 @@ def _tick(text: str, status: Any) -> Iterator[StatusLine]:
 
 
 @contextmanager
-def print_warnings(line: StatusLine) -> Iterator[None]:
+def print_warnings(line: StatusLine | None = None) -> Iterator[None]:
     """Print warnings of the library as notes, each once, as soon as they come."""
     told: set[str] = set()
+    shown = StatusLine("") if line is None else line
 
     def show(message: Warning | str, category: type[Warning], *where: Any, **more: Any) -> None:
         text = in_command_words(str(message))
@@ -97,7 +98,7 @@ def print_warnings(line: StatusLine) -> Iterator[None]:
             usual(message, category, *where, **more)
         elif text not in told:
             told.add(text)
-            with line.aside():
+            with shown.aside():
                 print(f"note: {text}", file=sys.stderr)
 
     with warnings.catch_warnings():

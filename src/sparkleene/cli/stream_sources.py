@@ -149,8 +149,12 @@ def _read_folder(spark: SparkSession, wanted: StreamRequest) -> DataFrame:
         more = csv_options(sign, header=text.columns is None) | {"inferSchema": False}
     elif kind == "json":
         more = JSON
-    reader = spark.readStream.format(kind).schema(schema).options(**(more | options))
-    return parse_frame(reader.load(str(Path(wanted.source).absolute())), text)
+    from sparkleene.spark.text_times import load_whole_times
+
+    reader, path = spark.readStream.format(kind).options(**(more | options)), str(Path(wanted.source).absolute())
+    if kind == "parquet" or known is None:
+        return parse_frame(reader.schema(schema).load(path), text)
+    return parse_frame(load_whole_times(schema, lambda one: reader.schema(one).load(path)), text)
 
 
 def _read_topic(spark: SparkSession, wanted: StreamRequest) -> DataFrame:

@@ -19,7 +19,7 @@ from sparkleene.columns.fields import kind
 from sparkleene.columns.hive import PartitionColumn, check_partition, infer_partitions
 from sparkleene.columns.paths import File, Paths, is_uri, list_files, path_texts, suggest_file
 from sparkleene.columns.time_formats import TimeFormat
-from sparkleene.errors import DataError, Place, first_line
+from sparkleene.errors import DataError, Place, first_line, warn
 
 _NUMBER = "__fragment_index"
 """The column in which Arrow tells the number of the file that a row is from."""
@@ -274,6 +274,15 @@ class Files:
     def blank(self) -> bool:
         """Whether the files are CSV without any rows, which tell no types."""
         return all(source.blank() for source in self.sources)
+
+    def warn_of_guesses(self) -> None:
+        """Warn of the first file that has something else than commas between its cells, if nobody said so."""
+        for source in self.sources:
+            given = source.text.delimiter is not None or ".tsv" in source.path.name.lower()
+            if source.kind == "csv" and not given and source.delimiter != ",":
+                shown = {"\t": "tabs"}.get(source.delimiter, f"'{source.delimiter}'")
+                warn(f"'{source.path}' has {shown} between its cells; if not, read it yourself and pass the table")
+                return
 
     def empty(self) -> pa.Table:
         """Return a table with the columns and no rows."""

@@ -65,7 +65,9 @@ def is_paths(data: Any) -> bool:
 def open_data(data: Any) -> Any:
     """Return data so that it can be looked at twice: paths as the files they name, streams and rows as opened."""
     if is_paths(data):
-        return open_files(data)
+        found = open_files(data)
+        found.warn_of_guesses()
+        return found
     if isinstance(data, list | tuple) and data and all(isinstance(one, Mapping) for one in data):
         return Rows(_from_rows(data))
     if _is_of(data, "pyarrow.dataset", "Scanner"):
