@@ -85,6 +85,7 @@ class PreparedQuery:
             types=self._types,
             any_type=self.options.type is None and self._types is None,
             time=self.options.time,
+            time_unit=self.options.time_unit,
             place=self.place,
         )
         return plan(bound, self.place)

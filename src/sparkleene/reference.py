@@ -8,8 +8,7 @@ guard on that step.
 from __future__ import annotations
 
 import math
-import operator
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from fractions import Fraction
@@ -17,7 +16,8 @@ from itertools import product
 from typing import Any
 
 from sparkleene.language.ast import And, Atom, Not, Or, Pattern, Repeat, Seq
-from sparkleene.language.bound import Bound, Field, Finish, Key, Literal_, Measure, Output, Path, Piece, Term
+from sparkleene.language.bound import Bound, Finish, Key, Measure, Output, Piece
+from sparkleene.reference_values import count_durations, evaluate_term, read_attribute
 
 Order = tuple[Any, Any]
 Rest = tuple[Pattern, ...]
@@ -73,6 +73,7 @@ def evaluate(
     [{'n': 3}]
     """
     result = []
+    bound = count_durations(bound, rows, time)
     cells = _cells(bound, _events(bound, rows, time, type, tiebreak), offset)
     for (window, group), found in sorted(cells.items(), key=lambda cell: cell[0]):
         row: dict[str, object] = {} if bound.window is None else dict(zip(WINDOW, window, strict=True))
@@ -86,15 +87,15 @@ def _finish(bound: Bound, finish: Finish, rows: list[dict[str, object]]) -> list
     """Return the rows that are kept of each window, in order, with the columns that are asked for."""
     windows: dict[object, list[dict[str, object]]] = {}
     for row in rows:
-        if finish.having is None or _value(finish.having, row) is True:
+        if finish.having is None or evaluate_term(finish.having, row) is True:
             windows.setdefault(row.get(WINDOW[0]), []).append(row)
     result = []
     for kept in windows.values():  # ordered by group, and sorting keeps that among equals
         for term, descending in reversed(finish.order):
-            kept.sort(key=lambda row, term=term: _rank(_value(term, row)), reverse=descending)  # type: ignore[misc]
+            kept.sort(key=lambda row, term=term: _rank(evaluate_term(term, row)), reverse=descending)  # type: ignore[misc]
         for row in kept[: finish.limit]:
             made = {name: row[name] for name in WINDOW if bound.window is not None}
-            result.append(made | {column.name: _value(column.term, row) for column in finish.columns})
+            result.append(made | {column.name: evaluate_term(column.term, row) for column in finish.columns})
     return result
 
 
@@ -113,6 +114,7 @@ def trends(
     offset: Any = 0,
 ) -> Iterator[tuple[Any, Any, tuple[Any, ...], Named | tuple[Named, Named]]]:
     """Yield window start, window end, sub-stream key and trend (a pair of trends for AND), for each match."""
+    bound = count_durations(bound, rows, time)
     cells = _cells(bound, _events(bound, rows, time, type, tiebreak), offset)
     for ((start, end), _), found in sorted(cells.items(), key=lambda cell: cell[0]):
         for key, match in found:
@@ -166,9 +168,9 @@ def _events(
     """Return the rows as events in order of time, tie-break and place in the input."""
     events = []
     for position, given in enumerate(rows):
-        row = dict(given) | {one.name: _value(one.term, given) for one in bound.derived}
+        row = dict(given) | {one.name: evaluate_term(one.term, given) for one in bound.derived}
         if bound.types is not None:
-            types = {name for name, condition in bound.types if _value(condition, row) is True}
+            types = {name for name, condition in bound.types if evaluate_term(condition, row) is True}
         elif type is not None:
             types = {str(name) for name in (row[type],) if name is not None}
         else:
@@ -184,7 +186,7 @@ def _substreams(bound: Bound, events: Iterable[Event]) -> Iterator[SubStream]:
     typed = [key for key in bound.keys if key.labels is not None]
     parts: dict[tuple[Any, ...], list[Event]] = {}
     for event in events:
-        common = tuple(_attribute(key.path, event.row) for key in universal)
+        common = tuple(read_attribute(key.path, event.row) for key in universal)
         if None not in common:
             parts.setdefault(common, []).append(event)
     for common, part in parts.items():
@@ -196,12 +198,12 @@ def _substreams(bound: Bound, events: Iterable[Event]) -> Iterator[SubStream]:
                 allowed = [
                     i
                     for i in possible
-                    if all(_attribute(key.path, event.row) == values[key] for key in typed if _binds(key, i))
+                    if all(read_attribute(key.path, event.row) == values[key] for key in typed if _binds(key, i))
                 ]
                 if allowed or not possible:
                     members.append(event)
                     labels[event.position] = tuple(
-                        i for i in allowed if all(_value(term, event.row) is True for term in bound.local[i])
+                        i for i in allowed if all(evaluate_term(term, event.row) is True for term in bound.local[i])
                     )
             yield SubStream(tuple(values[key] for key in bound.keys), tuple(members), labels)
 
@@ -214,7 +216,7 @@ def _binds(key: Key, label: int) -> bool:
 def _existing(bound: Bound, key: Key, events: Iterable[Event]) -> list[Any]:
     """Return the values of a typed key among the events that it binds."""
     types = {label.type for index, label in enumerate(bound.labels) if _binds(key, index)}
-    values = [_attribute(key.path, event.row) for event in events if event.types & types]
+    values = [read_attribute(key.path, event.row) for event in events if event.types & types]
     return list(dict.fromkeys(value for value in values if value is not None))
 
 
@@ -354,7 +356,7 @@ class Matcher:
     def _neighbours(self, one: tuple[Event, int], two: tuple[Event, int]) -> bool:
         """Tell whether two events satisfy all adjacent predicates of their labels."""
         return all(
-            _value(adjacent.condition, one[0].row, two[0].row) is True
+            evaluate_term(adjacent.condition, one[0].row, two[0].row) is True
             for adjacent in self.bound.adjacent
             if (adjacent.before, adjacent.after) == (one[1], two[1])
         )
@@ -384,7 +386,7 @@ class Matcher:
         return self.spans[negated]
 
 
-# ---- aggregates and expressions
+# ---- aggregates
 
 
 def _aggregate(output: Output, found: list[Found]) -> object:
@@ -403,7 +405,7 @@ def _aggregate(output: Output, found: list[Found]) -> object:
         held = list({event.position: event for event in held}.values()) if output.each else held
         if function == "count" and not output.path:
             return _logarithm(len(held), output.log)
-        values = [_attribute(output.path, event.row) for event in held]
+        values = [read_attribute(output.path, event.row) for event in held]
     values = [value for value in values if value is not None]
     if function == "count":
         return _logarithm(len(values), output.log)
@@ -436,7 +438,7 @@ def _piece(piece: Piece, trend: Trend) -> Any:
     held = [event for event, label in trend if label in piece.labels]
     if not piece.path:
         return len(held)
-    values = [_attribute(piece.path, event.row) for event in held]
+    values = [read_attribute(piece.path, event.row) for event in held]
     if piece.kind == "sum":
         return sum(_number(value) for value in values if value is not None)
     value = (values[0] if piece.kind == "first" else values[-1]) if values else None
@@ -457,63 +459,3 @@ def _logarithm(count: int, base: int | None) -> object:
     if base is None:
         return count
     return (math.log2(count) if base == 2 else math.log10(count)) if count else None
-
-
-def _attribute(path: Path, row: Mapping[str, object]) -> Any:
-    """Return an attribute, None where it or a struct on the way is NULL or NaN."""
-    value: Any = row
-    for name in path:
-        value = None if value is None else value[name]
-    return _known(value)
-
-
-def _known(value: Any) -> Any:
-    """Return the value, None for NaN."""
-    return None if isinstance(value, float) and math.isnan(value) else value
-
-
-def _value(term: Term, *rows: Mapping[str, object]) -> Any:
-    """Evaluate an expression over one event, or two neighbours, in three-valued logic; None is unknown."""
-    if isinstance(term, Literal_):
-        return _known(term.value)
-    if isinstance(term, Field):
-        return _attribute(term.path, rows[term.side])
-    values = [_value(arg, *rows) for arg in term.args]
-    match term.op:
-        case "isnull":
-            return values[0] is None
-        case "and":
-            return False if False in values else None if None in values else True
-        case "or":
-            return True if True in values else None if None in values else False
-    if None in values:
-        return None
-    if len(values) == 1:
-        return not values[0] if term.op == "not" else -values[0]
-    return _known(_binary(term.op, values[0], values[1]))
-
-
-def _binary(op: str, a: Any, b: Any) -> Any:
-    """Apply a comparison or an arithmetic operator to two known values; division by zero gives None."""
-    if op in OPERATORS:
-        return OPERATORS[op](a, b)
-    if b == 0:
-        return None
-    if op == "/":
-        return a / b
-    if isinstance(a, int) and isinstance(b, int):
-        return (abs(a) % abs(b)) * (-1 if a < 0 else 1)  # the sign of the dividend
-    return None if math.isinf(a) else math.fmod(a, b)
-
-
-OPERATORS: Mapping[str, Callable[[Any, Any], Any]] = {
-    "=": operator.eq,
-    "!=": operator.ne,
-    "<": operator.lt,
-    "<=": operator.le,
-    ">": operator.gt,
-    ">=": operator.ge,
-    "+": operator.add,
-    "-": operator.sub,
-    "*": operator.mul,
-}

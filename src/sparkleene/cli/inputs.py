@@ -16,8 +16,8 @@ from sparkleene.cli.progress import print_warnings
 from sparkleene.columns.files import Files, TextOptions, open_files
 from sparkleene.columns.time_formats import TimeFormat
 from sparkleene.errors import Place
-from sparkleene.language.parser import UNITS
 from sparkleene.language.query_files import split_queries
+from sparkleene.language.units import UNITS
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession

@@ -20,6 +20,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from sparkleene.columns import compare
+from sparkleene.columns.durations import settle, types_of
 from sparkleene.columns.expressions import Floats, Value, drop_sides, evaluate, evaluate_arithmetic, rank_sides
 from sparkleene.columns.fields import as_numpy, bounds
 from sparkleene.errors import Place
@@ -44,7 +45,9 @@ def rank_comparison(
     """
     if isinstance(comparison, Comparison):
         return rank_sides(comparison.left, comparison.right, comparison.op, table, place)
-    found = _Parts.of(comparison.condition, table, place)
+    condition = settle(comparison.condition, types_of(table, place), place).term
+    assert isinstance(condition, Call)
+    found = _Parts.of(condition, table, place)
     if any(pa.types.is_null(value.type) for value in found.values.values()):
         nothing = np.full(table.num_rows, math.nan)
         return nothing, nothing
@@ -95,7 +98,7 @@ def _weights(term: Term) -> Weights | None:
         return {term: 1}
     if isinstance(term, Literal_):
         whole = isinstance(term.value, int) and not isinstance(term.value, bool)
-        return {None: int(term.value or 0)} if whole else None
+        return {None: int(term.value)} if whole else None  # type: ignore[arg-type]
     found = [_weights(arg) for arg in term.args]
     parts = [one for one in found if one is not None]
     if len(parts) < len(found):

@@ -1,14 +1,15 @@
 """Expressions over the rows of an Arrow table, vectorised.
 
 NaN is NULL, a comparison with NULL is NULL, AND, OR and NOT are three-valued, x / 0 and x % 0 are NULL.
-Integers are compared exactly, with floats too; integer arithmetic that overflows is an error.
+Integers are compared exactly, with floats too; integer arithmetic that overflows is an error. Times and durations
+are calculated with as integers (`durations.py`).
 """
 
 from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from functools import reduce
@@ -18,11 +19,12 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from sparkleene.columns import compare
+from sparkleene.columns import compare, functions
+from sparkleene.columns.durations import count_ticks, from_ticks, settle, types_of
 from sparkleene.columns.fields import describe_column, doubles, find_column, kind, nan_to_null, sample, simplify
 from sparkleene.errors import Place, Span
 from sparkleene.language.ast import Scalar
-from sparkleene.language.bound import Field, Literal_, Term
+from sparkleene.language.bound import Call, Field, Interval, Literal_, Term
 from sparkleene.language.trees import is_constant, map_fields
 
 Value = Any
@@ -35,12 +37,12 @@ Truth = np.ndarray[Any, np.dtype[np.bool_]]
 def evaluate(term: Term, table: pa.Table, place: Place = Place()) -> Value:
     """Return the value of a term for each row, or one scalar where no attribute is in it.
 
-    >>> from sparkleene.language.bound import Call
     >>> term = Call("<", (Field(("price",)), Literal_(3)))
     >>> evaluate(term, pa.table({"price": [1, 5, None]})).to_pylist()
     [True, False, None]
     """
-    return _Evaluator(table, place).value(term)
+    settled = settle(term, types_of(table, place), place)
+    return from_ticks(_Evaluator(table, place).value(settled.term), settled)
 
 
 def evaluate_condition(term: Term, table: pa.Table, place: Place = Place()) -> Truth:
@@ -50,7 +52,7 @@ def evaluate_condition(term: Term, table: pa.Table, place: Place = Place()) -> T
     array([ True, False, False])
     """
     evaluator = _Evaluator(table, place)
-    value = evaluator.value(term)
+    value = evaluator.value(settle(term, types_of(table, place), place).term)
     evaluator.check(term, value, "boolean", "here a condition is needed")
     if isinstance(value, pa.Scalar):
         return np.full(table.num_rows, value.as_py() is True)
@@ -81,7 +83,7 @@ def evaluate_number(term: Term, table: pa.Table, place: Place = Place(), *, bool
 def evaluate_arithmetic(term: Term, table: pa.Table, place: Place = Place(), *, boolean: bool = False) -> Value:
     """Return a number for each row in a type that holds it; with `boolean` also truth values as they are."""
     evaluator = _Evaluator(table, place)
-    value = evaluator.value(term)
+    value = evaluator.value(settle(term, types_of(table, place), place).term)
     if not (boolean and kind(value.type) == "boolean"):
         evaluator.check(term, value, "number", "here a number is needed")
     return value
@@ -97,6 +99,9 @@ def rank_sides(left: Term, right: Term, op: str, table: pa.Table, place: Place =
     array([ 1.,  0., nan])
     """
     evaluator = _Evaluator(table, place)
+    whole = settle(Call(op, (left, right)), types_of(table, place), place).term  # type: ignore[arg-type]
+    assert isinstance(whole, Call)
+    left, right = whole.args
     one = drop_sides(left)
     two = drop_sides(right)
     first = evaluator.value(one)
@@ -129,6 +134,12 @@ class _Evaluator:
         values = [self.value(arg) for arg in term.args]
         if term.op == "isnull":
             return pc.is_null(values[0])
+        if term.op in functions.CHOICES:
+            self._check_choices(term, values)
+            return functions.choose(term.op, values)
+        if term.op in functions.TEXTS:
+            self.check(term.args[0], values[0], "text", f"{term.op.upper()} needs text")
+            return functions.apply_to_text(term.op, values[0], *_constants(term.args[1:]))
         if term.op in ("and", "or", "not"):
             for arg, value in zip(term.args, values, strict=True):
                 self.check(arg, value, "boolean", f"{term.op.upper()} needs a condition")
@@ -138,14 +149,32 @@ class _Evaluator:
         if term.op in compare.OPERATORS:
             first, second = self.comparable(term.args[0], values[0], term.args[1], values[1], term.op)
             return compare.compare(term.op, first, second)
-        for arg, value in zip(term.args, values, strict=True):
-            self.check(arg, value, "number", "arithmetic needs numbers")
+        return self._calculate(term, values)
+
+    def _calculate(self, term: Call, values: list[Value]) -> Value:
+        """Return a number made of numbers, or of a time."""
         try:
+            if term.op in ("micros", "nanos"):
+                return count_ticks(values[0], term.op)
+            function = term.op in functions.NUMBERS
+            what = f"{term.op.upper()} needs a number" if function else "arithmetic needs numbers"
+            for arg, value in zip(term.args, values, strict=True):
+                self.check(arg, value, "number", what)
+            if function:
+                return functions.apply_to_number(term.op, values[0], *_constants(term.args[1:]))
             return _arithmetic(term.op, values)
         except pa.ArrowInvalid as error:
             message = f"{self.name(term)} goes beyond the range of 64-bit integers"
             help = "calculate with doubles: write a constant with a point, as 2.0, or cast the column"
             raise self.place.error("overflow", message, term.span, help) from error
+
+    def _check_choices(self, term: Call, values: list[Value]) -> None:
+        """Raise unless all values are of one kind, NULL beside."""
+        kinds = {kind(value.type) for value in values} - {"null"}
+        if len(kinds) > 1 or kinds & {"other"}:
+            message = f"{term.op.upper()} needs values of one kind"
+            notes = [self._told(arg, value) for arg, value in zip(term.args, values, strict=True)]
+            raise self.place.error("wrong-type", message, term.span, notes=notes)
 
     def check(self, term: Term, value: Value, wanted: str, message: str) -> None:
         """Raise unless a value is of the wanted kind, or always NULL."""
@@ -259,12 +288,18 @@ _KIND = {
 _KIND_OF_CONSTANT = {str: "text", int: "a number", float: "a number", bool: "a boolean"}
 
 
-def literal(value: Scalar) -> Value:
+def _constants(terms: Sequence[Term]) -> list[Any]:
+    """Return the constants that a function has beside its operand: digits, or a pattern."""
+    return [term.value for term in terms if isinstance(term, Literal_)]
+
+
+def literal(value: Scalar | Interval) -> Value:
     """Return a constant; integers beyond int64 are decimals, and floats where those end.
 
     >>> literal(2**70).type, literal(float("nan")).is_valid
     (Decimal128Type(decimal128(38, 0)), False)
     """
+    assert not isinstance(value, Interval), "durations are settled before"
     if value is None or (isinstance(value, float) and math.isnan(value)):
         return pa.scalar(None, pa.null())
     if isinstance(value, int) and not isinstance(value, bool) and not -(2**63) <= value < 2**63:

@@ -8,6 +8,7 @@ import numpy as np
 import pyarrow as pa
 
 from sparkleene.columns.borders import rank_comparison
+from sparkleene.columns.durations import settle, types_of
 from sparkleene.columns.expressions import evaluate, evaluate_number
 from sparkleene.columns.keys import codes
 from sparkleene.columns.labels import label_masks
@@ -45,7 +46,7 @@ def result_schema(plan: Plan, table: pa.Table, options: Options, place: Place) -
         for comparison in pair.comparisons:
             rank_comparison(comparison, table, place)
         for term in pair.general:
-            _check_general(term, table, place)
+            _check_general(settle(term, types_of(table, place), place).term, table, place)
     exact = options.numbers == "exact"
     for output in bound.outputs:
         if output.function in ("min", "max"):

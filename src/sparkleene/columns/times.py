@@ -25,18 +25,10 @@ from sparkleene.columns.fields import (
 from sparkleene.columns.reading import Options
 from sparkleene.errors import NOWHERE, DataError, Place, suggest
 from sparkleene.language.bound import Window
+from sparkleene.language.units import TICKS_PER_MS
 
 Numbers = np.ndarray[Any, Any]
 
-TICKS_PER_MS = {
-    "nanoseconds": Fraction(1_000_000),
-    "microseconds": Fraction(1_000),
-    "milliseconds": Fraction(1),
-    "seconds": Fraction(1, 1_000),
-    "minutes": Fraction(1, 60_000),
-    "hours": Fraction(1, 3_600_000),
-    "days": Fraction(1, 86_400_000),
-}
 _ARROW_UNITS = {"s": "seconds", "ms": "milliseconds", "us": "microseconds", "ns": "nanoseconds"}
 
 

@@ -11,12 +11,14 @@ import pyarrow as pa
 
 from sparkleene.columns import expressions
 from sparkleene.columns.borders import rank_comparison
+from sparkleene.columns.durations import settle, types_of
+from sparkleene.engine.function_code import FUNCTIONS, function_code
 from sparkleene.engine.substreams import SubStreams, read_only
 from sparkleene.errors import Place
 from sparkleene.kernels import conditions
 from sparkleene.kernels.contiguous_labels import observe
 from sparkleene.kernels.program import Predicates
-from sparkleene.language.bound import Call, Literal_, Term
+from sparkleene.language.bound import Call, Interval, Literal_, Term
 from sparkleene.plan.plan import Plan
 from sparkleene.plan.predicates import Comparison, Threshold, separate, sides
 from sparkleene.threads import Pool
@@ -52,7 +54,7 @@ class Comparisons:
             off.append(len(op))
         for pair in self.plan.pairs:
             for i, term in enumerate(pair.general):
-                code += self._translate(term)
+                code += self._translate(settle(term, types_of(self.table, self.place), self.place).term)
                 if i:
                     code.append((conditions.AND, 0))
             code_off.append(len(code))
@@ -80,6 +82,7 @@ class Comparisons:
         """Translate a condition over two events into stack code."""
         of = sides(term)
         if isinstance(term, Literal_):
+            assert not isinstance(term.value, Interval)
             if isinstance(term.value, str):
                 raise self.place.error("wrong-type", "here a number is needed, not text", term.span)
             self.consts.append(np.nan if term.value is None else float(term.value))
@@ -94,6 +97,9 @@ class Comparisons:
         if (comparison := separate(term)) is not None:
             both = self._add_sides(comparison)
             return [(conditions.PUSH_F, both), (conditions.PUSH_G, both), (CODE[comparison.op], 0)]
+        if term.op in FUNCTIONS:
+            args = [self._translate(arg) for arg in term.args[: 1 if term.op == "round" else None]]
+            return function_code(term.op, args, self.consts)
         out = self._translate(term.args[0])
         for arg in term.args[1:]:
             out += [*self._translate(arg), (CODE[term.op], 0)]

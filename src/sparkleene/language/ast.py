@@ -84,15 +84,40 @@ Arithmetic = Literal["+", "-", "*", "/", "%"]
 Comparison = Literal["=", "!=", "<", "<=", ">", ">="]
 
 
+Unit = Literal["milliseconds", "seconds", "minutes", "hours", "days", "events"]
+MILLISECONDS: dict[Unit, int] = {
+    "days": 86_400_000,
+    "hours": 3_600_000,
+    "minutes": 60_000,
+    "seconds": 1_000,
+    "milliseconds": 1,
+}
+"""What the units of time are, from the largest on."""
+
+
+def largest_unit(milliseconds: Fraction) -> Unit:
+    """Return the largest unit of time that a length is a multiple of."""
+    return next((unit for unit, size in MILLISECONDS.items() if milliseconds % size == 0), "milliseconds")
+
+
+@dataclass(frozen=True, slots=True)
+class Duration(Node):
+    """A length of time or of a window; without a unit it is in the unit of the time column."""
+
+    value: Fraction
+    unit: Unit | None
+
+
 @dataclass(frozen=True, slots=True)
 class Ref(Node):
-    """A dotted name as written: `price`, `S.price`, `NEXT(S).price`, `S.payload.price`.
+    """A dotted name as written: `price`, `S.price`, `NEXT(S).price`, `PREV(S).price`, `S.payload.price`.
 
     What its first part is (a label, a type, a column, a bare word) is decided when it is bound.
     """
 
     parts: tuple[str, ...]
     next: bool = False
+    prev: bool = field(default=False, repr=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -168,6 +193,30 @@ class IsNull(Node):
     negated: bool = False
 
 
+@dataclass(frozen=True, slots=True)
+class Like(Node):
+    """`x [NOT] LIKE 'pattern'`."""
+
+    operand: Expr
+    pattern: str
+    negated: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Function(Node):
+    """A function of values, such as `ABS(x)`; its name is in capitals."""
+
+    name: str
+    args: tuple[Expr, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Gap(Node):
+    """`GAP()` is the time between two neighbours, `GAP(X, Y)` between an X and the Y directly after it."""
+
+    labels: tuple[str, ...] = ()
+
+
 # ---- aggregates
 
 AggregateFunction = Literal[
@@ -198,7 +247,24 @@ class Extent(Node):
     word: Literal["length", "duration"]
 
 
-Expr = Ref | Const | Negate | Binary | Compare | Bool | Invert | In | Between | IsNull | Aggregate | Extent
+Expr = (
+    Ref
+    | Const
+    | Duration
+    | Negate
+    | Binary
+    | Compare
+    | Bool
+    | Invert
+    | In
+    | Between
+    | IsNull
+    | Like
+    | Function
+    | Gap
+    | Aggregate
+    | Extent
+)
 
 
 # ---- clauses
@@ -225,30 +291,6 @@ class Order(Node):
 
     value: Expr
     descending: bool = False
-
-
-Unit = Literal["milliseconds", "seconds", "minutes", "hours", "days", "events"]
-MILLISECONDS: dict[Unit, int] = {
-    "days": 86_400_000,
-    "hours": 3_600_000,
-    "minutes": 60_000,
-    "seconds": 1_000,
-    "milliseconds": 1,
-}
-"""What the units of time are, from the largest on."""
-
-
-def largest_unit(milliseconds: Fraction) -> Unit:
-    """Return the largest unit of time that a length is a multiple of."""
-    return next((unit for unit, size in MILLISECONDS.items() if milliseconds % size == 0), "milliseconds")
-
-
-@dataclass(frozen=True, slots=True)
-class Duration(Node):
-    """A length of a window; without a unit it is in the unit of the time column."""
-
-    value: Fraction
-    unit: Unit | None
 
 
 @dataclass(frozen=True, slots=True)

@@ -27,12 +27,14 @@ def bind(
     types: Mapping[str, ast.Expr] | None = None,
     any_type: bool = False,
     time: str = "time",
+    time_unit: str | None = None,
     place: Place = Place(),
 ) -> Bound:
     """Resolve the names of a query, or raise all that is wrong with it.
 
     `columns` are the table's columns, None while it is not known. `types` defines event types by conditions
-    on columns; with `any_type` every row is of the pattern's only type. `time` is the column of times.
+    on columns; with `any_type` every row is of the pattern's only type. `time` is the column of times, and
+    `time_unit` what it counts if it is a number.
 
     >>> count = ast.Item(ast.Aggregate("count"))
     >>> bind(ast.Query(ast.Repeat(ast.Atom("A"), 1, None), (count,))).labels
@@ -43,7 +45,7 @@ def bind(
     check_shape(query.pattern, errors)
     shaped = not errors.found
     known = None if columns is None else tuple(columns)
-    scope = Scope(labels, known, errors, place.source)
+    scope = Scope(labels, known, errors, place.source, time, time_unit)
     index = {label.name: i for i, label in enumerate(labels)}
     pairs = {(index[a], index[b]) for a, b in neighbours(query.pattern)} if shaped else None
 
@@ -139,7 +141,7 @@ def _types(
 def _definition(name: str, condition: ast.Expr, scope: Scope) -> Term:
     """Return the condition that defines a type; its names are columns."""
     errors = Errors(scope.errors.found, f" (in the definition of event type '{name}')")
-    columns = Scope((), scope.columns, errors)
+    columns = Scope((), scope.columns, errors, time=scope.time, time_unit=scope.time_unit)
     term = make_term(condition, columns)
     check_condition(term, columns)
     return assign_sides(term)

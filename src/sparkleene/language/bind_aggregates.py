@@ -96,8 +96,8 @@ class AggregateBinder:
     def _count(self, aggregate: ast.Aggregate, name: str) -> Output | None:
         """Bind COUNT(E), or COUNT(EACH E)."""
         [arg] = aggregate.args
-        if isinstance(arg, ast.Ref) and arg.next:
-            self.scope.report_misplaced_next("RETURN", arg.span)
+        if isinstance(arg, ast.Ref) and (arg.next or arg.prev):
+            self.scope.report_misplaced_next("RETURN", arg)
             return None
         found = self._find_counted(arg)
         labels = None if found is None else self._positive(found, arg)

@@ -83,15 +83,11 @@ class MeasureBinder:
 
     def is_ambiguous(self, node: ast.Node) -> bool:
         """Report LENGTH or DURATION without parentheses where the data has a column of that name."""
-        extent, columns = extent_of(node, self.scope), self.scope.columns or ()
-        same = next((name for name in columns if name.lower() == extent), None)
-        if not isinstance(node, ast.Ref) or same is None or extent is None:
+        extent = extent_of(node, self.scope)
+        if not isinstance(node, ast.Ref) or extent is None:
             return False
         word = extent.upper()
-        message = f"'{node.parts[0]}' can be the {word} of a trend, or the column '{same}'"
-        help = f"write {word}() for the trend's, or the column with its label, such as E.{same}"
-        self.scope.errors.report("ambiguous-attribute", message, node.span, help=help)
-        return True
+        return self.scope.is_also_a_column(node, word, f"the {word} of a trend")
 
     def extent(self, extent: str) -> Linear:
         """Return LENGTH or DURATION."""

@@ -72,8 +72,8 @@ def _derive_key(value: ast.Expr, derived: DerivedColumns) -> Key | None:
 
 def bind_key(ref: ast.Ref, clause: str, scope: Scope) -> Key | None:
     """Return the key an attribute of `clause` makes, or None after reporting why it makes none."""
-    if ref.next:
-        scope.report_misplaced_next(clause, ref.span)
+    if ref.next or ref.prev:
+        scope.report_misplaced_next(clause, ref)
         return None
     name = scope.name_of(ref)
     if name is None:
@@ -224,12 +224,15 @@ class Results:
             same = [i for i, value in enumerate(values) if value == node]
             return ast.Ref((self.group_names[same[0]],), span=node.span) if same else None
 
-        known = ResultScope(self.scope.labels, self.scope.columns, self.scope.errors, self.scope.source, self)
+        scope = self.scope
+        known = ResultScope(
+            scope.labels, scope.columns, scope.errors, scope.source, scope.time, scope.time_unit, results=self
+        )
         return make_term(map_nodes(expr, name_group), known)
 
     def operand(self, ref: ast.Ref, text: bool) -> Term:
         """Return the column of the result or the group that a name means."""
-        bare = len(ref.parts) == 1 and not ref.next
+        bare = len(ref.parts) == 1 and not (ref.next or ref.prev)
         if bare and ref.parts[0] in self.columns:
             return self.columns[ref.parts[0]]
         if bare and ref.parts[0] in self.group_names:
@@ -268,6 +271,15 @@ class ResultScope(Scope):
         """Return the column of the result or the group that a name means."""
         assert self.results is not None
         return self.results.operand(ref, text)
+
+    def is_gap(self, ref: ast.Ref) -> bool:
+        """Tell that no word is GAP: here it can be the name of a column."""
+        return False
+
+    @property
+    def place_without_neighbours(self) -> str | None:
+        """Where there are no neighbours to speak of."""
+        return "RETURN"
 
     def aggregate(self, given: ast.Aggregate | ast.Extent) -> Term:
         """Return the column of an aggregate."""

@@ -11,7 +11,7 @@ from sparkleene.language import ast
 from sparkleene.language.bound import Adjacent, Call, Key, Path, Term
 from sparkleene.language.names import Name, Scope, listing
 from sparkleene.language.terms import assign_sides, check_condition, make_term, map_names, names_in
-from sparkleene.language.trees import conjuncts
+from sparkleene.language.trees import conjuncts, walk_term
 
 Pairs = set[tuple[int, int]] | None
 """The labels that can be direct neighbours; None where that is not to be checked."""
@@ -63,26 +63,46 @@ def _bind_condition(expr: ast.Expr, scope: Scope) -> Iterator[Term]:
     check_condition(term, scope)
     if len(scope.errors.found) > before:
         return
+    term = _turn_prev(term, scope)
     names = names_in(term)
     mentioned = list(dict.fromkeys(name.labels for name in names if name.labels))
-    unlabelled = [name for name in names if not name.labels]
+    unlabelled = [name for name in names if not name.labels and not name.gap]
     if not names:
         message = "this condition mentions no attribute"
         help = "name a column of the table; text constants are quoted with '...'"
         scope.errors.report("constant-predicate", message, expr.span, help=help)
-    elif unlabelled and len(mentioned) > 1:
+    elif len(scope.errors.found) > before:
+        return
+    elif names[0].gap and not unlabelled and not mentioned:
+        yield from conjuncts(term)
+    elif unlabelled and (len(mentioned) > 1 or any(name.gap for name in names)):
         word = ".".join(unlabelled[0].path)
-        message = f"whose attribute is '{word}'? The condition mentions several labels"
-        help = f"write it with its label, such as {_written_label(mentioned[0], scope)}.{word}"
+        several = "several labels" if len(mentioned) > 1 else "GAP, which is of two events"
+        label = _written_label(mentioned[0], scope) if mentioned else scope.labels[0].name
+        message = f"whose attribute is '{word}'? The condition mentions {several}"
+        help = f"write it with its label, such as {label}.{word}"
         scope.errors.report("ambiguous-attribute", message, unlabelled[0].span, help=help)
     else:
         for labels in mentioned[:1] or [(i,) for i in range(len(scope.labels))]:
             yield from conjuncts(map_names(term, partial(_label_name, labels)))
 
 
+def _turn_prev(term: Term, scope: Scope) -> Term:
+    """Return a condition with PREV as one of the earlier event and the NEXT one; report one that has both words."""
+    names = [name for name in names_in(term) if not name.gap]
+    if not any(name.prev for name in names):
+        return term
+    if any(name.next for name in names):
+        message = "this condition has NEXT and PREV, and is over two neighbours only"
+        help = "use one of them: in a condition with PREV the event that is written plainly is the later one"
+        scope.errors.report("next-and-prev", message, term.span, help=help)
+        return term
+    return map_names(term, lambda name: name if name.gap else replace(name, next=not name.prev, prev=True))
+
+
 def _label_name(labels: tuple[int, ...], name: Name) -> Name:
     """Return the name at the labels if it was written without any."""
-    return name if name.labels else replace(name, labels=labels)
+    return name if name.labels or name.gap else replace(name, labels=labels)
 
 
 # ---- equivalence written out
@@ -117,7 +137,13 @@ def _equivalences(terms: Iterable[Term], labels: int) -> dict[Path, None]:
 
 def _classify(term: Term, scope: Scope, pairs: Pairs) -> Iterator[Adjacent | tuple[int, Term]]:
     """Yield what one condition demands: of events of a label, or of neighbours."""
-    roles = list(dict.fromkeys((name.labels, name.next) for name in names_in(term)))
+    names = names_in(term)
+    roles = list(dict.fromkeys((name.labels, name.next) for name in names if name.labels))
+    if any(name.gap and not name.labels for name in names) and len(roles) < 2:
+        yield from _between_all(term, roles, scope, pairs)
+        return
+    if len(roles) == 1 and all(name.prev for name in names) and roles[0][1]:  # beside a PREV in another condition
+        roles = [(roles[0][0], False)]
     earlier = [role for role in roles if not role[1]]
     if not roles or not _check_roles(term, roles, scope):
         return
@@ -131,6 +157,11 @@ def _classify(term: Term, scope: Scope, pairs: Pairs) -> Iterator[Adjacent | tup
         help = "conditions on events inside a NOT mention one label each"
         scope.errors.report("negated-adjacent", message, term.span, help=help)
         return
+    if any(map(_rounds_two, walk_term(term))):
+        message = "ROUND to a number of digits is of values of one event, and here of two"
+        help = "round each of them, or leave out the digits"
+        scope.errors.report("too-many-events", message, term.span, help=help)
+        return
     orders = [roles] if len(earlier) == 1 else [roles, roles[::-1]]
     found = list(_between(term, orders, scope, pairs))
     if not found:
@@ -138,36 +169,62 @@ def _classify(term: Term, scope: Scope, pairs: Pairs) -> Iterator[Adjacent | tup
     yield from found
 
 
+def _rounds_two(term: Term) -> bool:
+    """Tell whether a term rounds what is of two events to a number of digits."""
+    if not isinstance(term, Call) or term.op != "round" or len(term.args) < 2:
+        return False
+    return len({(name.labels, name.next) for name in names_in(term)}) > 1
+
+
+def _between_all(term: Term, roles: list[Role], scope: Scope, pairs: Pairs) -> Iterator[Adjacent]:
+    """Yield a condition with GAP for all labels that can be neighbours."""
+    if roles:
+        message = f"GAP is of two events, and {_written_label(roles[0][0], scope)} could be either of them"
+        joined = next((pair for pair in sorted(pairs or ()) if {*pair} & {*roles[0][0]}), ())
+        example = ", ".join(scope.labels[label].name for label in joined) or "X, Y"
+        help = f"write GAP with the labels of both, such as GAP({example})"
+        scope.errors.report("ambiguous-attribute", message, term.span, help=help)
+        return
+    if pairs is not None and not pairs:
+        message = "no two events of this pattern are direct neighbours, so there is no GAP"
+        scope.errors.report("never-neighbours", message, term.span)
+    for before, after in sorted(pairs or ()):
+        yield Adjacent(before, after, assign_sides(term, lambda name: int(name.next)))
+
+
 def _between(
     term: Term, orders: list[list[Role]], scope: Scope, pairs: Pairs
 ) -> Iterator[Adjacent | tuple[int, Term]]:
     """Yield the condition for each pair of labels, in each order of the two events, that can occur."""
+    gap = any(name.gap and not name.labels for name in names_in(term))
     for one, two in orders:
         first, second = (two, one) if one[1] else (one, two)
         free = not second[1]  # without NEXT both names can mean one event, where their labels overlap
 
         def side(name: Name, second: Role = second) -> int:
-            return int((name.labels, name.next) == second)
+            return int(name.next) if not name.labels else int((name.labels, name.next) == second)
 
         for before, after in product(scope.positive(first[0]), scope.positive(second[0])):
-            if free and before == after:
+            if free and before == after and not gap:
                 yield before, assign_sides(term)
             elif pairs is None or (before, after) in pairs:
                 yield Adjacent(before, after, assign_sides(term, side))
 
 
 def _check_roles(term: Term, roles: list[Role], scope: Scope) -> bool:
-    """Report a condition over NEXT alone, or over more than two events."""
-    earlier = [labels for labels, is_next in roles if not is_next]
-    if not earlier:
-        word = _written_label(roles[0][0], scope)
-        message = f"NEXT({word}) is compared with no earlier event"
-        help = f"for a condition on each event write {word}.attribute without NEXT"
+    """Report a condition over NEXT or PREV alone, or over more than two events."""
+    backward = any(name.prev for name in names_in(term))
+    around_role = {False: "PREV" if backward else "", True: "" if backward else "NEXT"}
+    words = [(_written_label(labels, scope), around_role[is_next]) for labels, is_next in roles]
+    if all(around for _, around in words):
+        word, around = words[0]
+        other = "later" if backward else "earlier"
+        message = f"{around}({word}) is compared with no {other} event"
+        help = f"for a condition on each event write {word}.attribute without {around}"
         scope.errors.report("next-alone", message, term.span, help=help)
         return False
     if len(roles) > 2:
-        words = [(_written_label(labels, scope), is_next) for labels, is_next in roles]
-        written = [f"NEXT({word})" if is_next else word for word, is_next in words]
+        written = [f"{around}({word})" if around else word for word, around in words]
         message = f"this condition is over {len(roles)} events: {', '.join(written)}"
         help = "a condition is over one event or two neighbours; join several with AND"
         scope.errors.report("too-many-events", message, term.span, help=help)

@@ -38,11 +38,22 @@ class Field:
     span: Span = field(default=NOWHERE, compare=False, repr=False)
 
 
+@dataclass(frozen=True, slots=True)
+class Interval:
+    """A length of time that is written with a unit.
+
+    `number` is what it is in the unit of a time column that is a number, None where nobody said what that counts.
+    """
+
+    milliseconds: Fraction
+    number: int | float | None = None
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class Literal_:
     """A constant; 1, 1.0 and true are different ones."""
 
-    value: Scalar
+    value: Scalar | Interval
     span: Span = field(default=NOWHERE, compare=False, repr=False)
 
     def __eq__(self, other: object) -> bool:
@@ -54,7 +65,7 @@ class Literal_:
         return hash(self._key)
 
     @property
-    def _key(self) -> tuple[type, Scalar]:
+    def _key(self) -> tuple[type, Scalar | Interval]:
         return type(self.value), self.value
 
 
@@ -62,6 +73,8 @@ Op = Literal[
     "neg", "+", "-", "*", "/", "%",
     "=", "!=", "<", "<=", ">", ">=",
     "and", "or", "not", "isnull",
+    "abs", "round", "floor", "ceil", "least", "greatest", "coalesce", "like", "lower", "upper",
+    "micros", "nanos",
 ]  # fmt: skip
 
 
@@ -69,7 +82,9 @@ Op = Literal[
 class Call:
     """An operator applied; chains, IN, BETWEEN, IS NOT NULL are spelled out with these by binding.
 
-    `and` and `or` take two or more operands, `neg`, `not` and `isnull` one, the others two.
+    `and` and `or` take two or more operands, `neg`, `not` and `isnull` one, other operators two. `least`,
+    `greatest` and `coalesce` take one or more, `round` has the number of digits as its second, `like` the pattern.
+    `micros` and `nanos` are times since the epoch, and durations, as integers: see `columns/durations.py`.
     """
 
     op: Op

@@ -35,8 +35,8 @@ class DerivedColumns:
         """Return where the value of an expression over one label is, or None after reporting what is wrong."""
         errors, before = self.scope.errors, len(self.scope.errors.found)
         if isinstance(expr, ast.Ref):
-            if expr.next:
-                self.scope.report_misplaced_next(clause, expr.span)
+            if expr.next or expr.prev:
+                self.scope.report_misplaced_next(clause, expr)
                 return None
             name = self.scope.name_of(expr)
             return None if name is None else Value(name.labels, name.path)
@@ -45,8 +45,8 @@ class DerivedColumns:
         if len(errors.found) > before:
             return None
         for name in names:
-            if name.next:
-                self.scope.report_misplaced_next(clause, name.span)
+            if name.next or name.prev or name.gap:
+                self.scope.report_misplaced_next(clause, name)
                 return None
         mentioned = list(dict.fromkeys(name.labels for name in names if name.labels))
         if not names:

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from sparkleene.errors import NOWHERE, Diagnostic, Span, diagnostic_at, suggest, suggest_column
-from sparkleene.language.ast import Aggregate, Extent, Ref
+from sparkleene.language.ast import Aggregate, Extent, Gap, Ref
 from sparkleene.language.bound import Field, Label, Literal_, Term
 
 
@@ -29,11 +29,14 @@ class Errors:
 class Name(Field):
     """An attribute as written, which binding turns into plain fields: one for each event that it can be of.
 
-    It has the labels it may belong to, none where it was written without a label, and whether NEXT is around it.
+    It has the labels it may belong to, none where it was written without a label, and whether NEXT or PREV is
+    around it. One of GAP is a time: without labels of whichever two events are neighbours.
     """
 
     labels: tuple[int, ...] = ()
     next: bool = False
+    prev: bool = False
+    gap: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,6 +47,8 @@ class Scope:
     columns: tuple[str, ...] | None
     errors: Errors
     source: str = ""
+    time: str = "time"
+    time_unit: str | None = None
 
     def labels_of(self, word: str) -> tuple[int, ...]:
         """Return the labels that a word means: the one of that name, or else all of that type."""
@@ -61,18 +66,19 @@ class Scope:
     def name_of(self, ref: Ref) -> Name | None:
         """Return the attribute a name means, or None after reporting why there is none."""
         first = ref.parts[0]
-        labels = self.labels_of(first) if ref.next or len(ref.parts) > 1 else ()
+        beside = ref.next or ref.prev
+        labels = self.labels_of(first) if beside or len(ref.parts) > 1 else ()
         if labels and len(ref.parts) == 1:
             self.report_label_alone(first, ref.span)
             return None
         if labels:
-            name = Name(ref.parts[1:], span=ref.span, labels=labels, next=ref.next)
+            name = Name(ref.parts[1:], span=ref.span, labels=labels, next=ref.next, prev=ref.prev)
             return self._check_column(name, self.labels[labels[0]].type)
-        if ref.next and not self.labels:
-            self.report_misplaced_next("the definition of a type", ref.span)
+        if beside and not self.labels:
+            self.report_misplaced_next("the definition of a type", ref)
             return None
-        plain = not ref.next and (len(ref.parts) == 1 or not self.labels)
-        if plain or (not ref.next and (self.columns is None or first in self.columns)):
+        plain = not beside and (len(ref.parts) == 1 or not self.labels)
+        if plain or (not beside and (self.columns is None or first in self.columns)):
             return self._check_column(Name(ref.parts, span=ref.span))
         self.report_unknown_label(first, ref.span)
         return None
@@ -80,7 +86,7 @@ class Scope:
     def operand(self, ref: Ref, text: bool) -> Term:
         """Return what a name in a condition means; `text` where a bare word can be a text constant."""
         word = ref.parts[0]
-        bare = len(ref.parts) == 1 and not ref.next
+        bare = len(ref.parts) == 1 and not (ref.next or ref.prev)
         if bare and text and (self.columns is None or word not in self.columns):
             return Literal_(word, ref.span)
         if bare and self.columns is not None and word not in self.columns and self.labels_of(word):
@@ -96,6 +102,33 @@ class Scope:
         self.errors.report("misplaced-aggregate", message, given.span, help=help)
         return Literal_(None, given.span)
 
+    def is_gap(self, ref: Ref) -> bool:
+        """Tell whether a bare word is GAP; report it where the data has a column of that name.
+
+        A label of that name is a label, and the definition of a type speaks of columns alone.
+        """
+        word = ref.parts[0]
+        bare = len(ref.parts) == 1 and not (ref.next or ref.prev)
+        if not bare or word.upper() != "GAP" or not self.labels or self.labels_of(word):
+            return False
+        self.is_also_a_column(ref, "GAP", "the time between neighbours")
+        return True
+
+    @property
+    def place_without_neighbours(self) -> str | None:
+        """Where names are not of two neighbours, None if they can be."""
+        return None if self.labels else "the definition of a type"
+
+    def is_also_a_column(self, ref: Ref, word: str, what: str) -> bool:
+        """Report a measure of trends without parentheses where the data has a column of that name, in any case."""
+        same = next((name for name in self.columns or () if name.upper() == word), None)
+        if same is None:
+            return False
+        message = f"'{ref.parts[0]}' can be {what}, or the column '{same}'"
+        help = f"write {word}() for the first, or the column with its label, such as {self.labels[0].name}.{same}"
+        self.errors.report("ambiguous-attribute", message, ref.span, help=help)
+        return True
+
     def report_unknown_label(self, word: str, span: Span) -> None:
         """Report a name that is neither a label nor a type of the pattern."""
         known = self.words()
@@ -104,10 +137,12 @@ class Scope:
         message, notes = f"the pattern has no label or event type '{word}'", (f"it has {listing(known)}",)
         self.errors.report("unknown-label", message, span, notes=notes, help=suggest(word, known))
 
-    def report_misplaced_next(self, place: str, span: Span) -> None:
-        """Report a NEXT outside the conditions of WHERE."""
+    def report_misplaced_next(self, place: str, ref: Ref | Gap | Name) -> None:
+        """Report a NEXT, PREV or GAP outside the conditions of WHERE."""
+        gap = isinstance(ref, Gap) or (isinstance(ref, Name) and ref.gap)
+        word = "GAP" if isinstance(ref, Gap) or gap else "PREV" if ref.prev else "NEXT"
         help = "it stands in conditions of WHERE"
-        self.errors.report("misplaced-next", f"NEXT has no meaning in {place}", span, help=help)
+        self.errors.report("misplaced-next", f"{word} has no meaning in {place}", ref.span, help=help)
 
     def report_label_alone(self, word: str, span: Span) -> None:
         """Report a label where an attribute is needed."""

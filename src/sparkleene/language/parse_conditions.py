@@ -3,15 +3,25 @@
 from __future__ import annotations
 
 import math
+import re
+from fractions import Fraction
 from typing import Literal, cast
 
 from sparkleene.errors import suggest
 from sparkleene.language import ast
 from sparkleene.language.cursor import Cursor, Failure
+from sparkleene.language.functions import FUNCTIONS, MOST_DIGITS, advise_function
 from sparkleene.language.operators import AND, COMPARE, COMPARISONS, NOT, OPERATORS, UNARY
+from sparkleene.language.tokens import Token
+from sparkleene.language.units import UNITS
 
 LEVELS = {op.upper(): row.level for op, row in OPERATORS.items()}
 LEVELS |= dict.fromkeys(("IN", "BETWEEN", "IS", "NOT"), COMPARE)  # NOT here begins NOT IN and NOT BETWEEN
+
+
+def _is_like(token: Token) -> bool:
+    """Tell whether a word is LIKE, which is a name elsewhere."""
+    return token.kind == "name" and token.value.upper() == "LIKE"
 
 
 class ConditionParser(Cursor):
@@ -35,11 +45,11 @@ class ConditionParser(Cursor):
         """Parse an expression whose operators bind tighter than `above`."""
         left = self.operand(above)
         compared = False  # comparisons do not nest without parentheses
-        while self.token.kind in ("keyword", "symbol"):
-            level = LEVELS.get(self.token.value, 0)
+        while self.token.kind in ("keyword", "symbol") or _is_like(self.token):
+            level = COMPARE if _is_like(self.token) else LEVELS.get(self.token.value, 0)
             if level <= above or (level == COMPARE and compared):
                 break
-            if self.token.has("NOT") and not self.following.has("IN", "BETWEEN"):
+            if self.token.has("NOT") and not (self.following.has("IN", "BETWEEN") or _is_like(self.following)):
                 break
             if level <= AND:
                 left = self.connective(left, level)
@@ -64,7 +74,7 @@ class ConditionParser(Cursor):
         return ast.Bool(op, tuple(items), span=left.span.to(items[-1].span))
 
     def comparison(self, left: ast.Expr) -> ast.Expr:
-        """Parse the rest of a chain of comparisons, IN, BETWEEN or IS NULL."""
+        """Parse the rest of a chain of comparisons, IN, BETWEEN, LIKE or IS NULL."""
         if self.token.has(*COMPARISONS):
             operands, ops = [left], list[ast.Comparison]()
             while token := self.accept(*COMPARISONS):
@@ -76,6 +86,8 @@ class ConditionParser(Cursor):
             end = self.expect("NULL", "NULL" if negated else "NULL or NOT NULL")
             return ast.IsNull(left, negated, span=left.span.to(end.span))
         negated = bool(self.accept("NOT"))
+        if _is_like(self.token):
+            return self.like(left, negated)
         if self.accept("IN"):
             self.expect("(")
             items = self.comma_separated(lambda: self.without_equivalence(self.expression(COMPARE)))
@@ -86,6 +98,18 @@ class ConditionParser(Cursor):
         self.expect("AND", None, "write x BETWEEN low AND high")
         high = self.without_equivalence(self.expression(COMPARE))
         return ast.Between(left, low, high, negated, span=left.span.to(high.span))
+
+    def like(self, left: ast.Expr, negated: bool) -> ast.Like:
+        """Parse LIKE and its pattern."""
+        self.advance()
+        token = self.token
+        if token.kind != "text":
+            self.unexpected("a pattern in quotes after LIKE", "write it like 'a%': % is any text, _ one character")
+        if re.fullmatch(r"(?s)(?:[^\\]|\\[%_\\])*", token.value) is None:
+            advice = "write \\% and \\_ for the characters themselves, and \\\\ for a backslash"
+            self.fail("bad-pattern", "a backslash in a pattern stands before %, _ or another", token.span, advice)
+        self.advance()
+        return ast.Like(left, token.value, negated, span=left.span.to(token.span))
 
     def operand(self, above: int) -> ast.Expr:
         """Parse a constant, a reference, a group or a prefixed expression."""
@@ -114,9 +138,11 @@ class ConditionParser(Cursor):
         self.depth -= 1
         return result
 
-    def constant(self) -> ast.Const:
-        """Parse a number, text, TRUE, FALSE or NULL."""
+    def constant(self) -> ast.Const | ast.Duration:
+        """Parse a number, a duration, text, TRUE, FALSE or NULL."""
         token = self.token
+        if (duration := self.duration_with_unit()) is not None:
+            return duration
         words = {"TRUE": True, "FALSE": False, "NULL": None}
         value: ast.Scalar
         if token.kind == "text":
@@ -132,37 +158,97 @@ class ConditionParser(Cursor):
         self.advance()
         return ast.Const(value, span=token.span)
 
+    def duration_with_unit(self) -> ast.Duration | None:
+        """Parse a number with a unit of time after it, None if there is none."""
+        token, word = self.token, self.following
+        if token.kind != "number" or word.kind != "name":
+            return None
+        unit = UNITS.get(word.value.lower())
+        if unit is None:
+            known = [name for name in dict.fromkeys(UNITS.values()) if name != "events"]
+            if (advice := suggest(word.value.lower(), known)) is None:
+                return None
+            self.fail("unknown-unit", f"unknown unit {word.display}", word.span, advice)
+        if unit == "events":
+            self.fail("bad-duration", "a duration in a condition is a time, not a number of events", word.span)
+        if "e" in token.value.lower():
+            self.fail("bad-duration", "a duration has no exponent", token.span)
+        self.advance()
+        self.advance()
+        return ast.Duration(Fraction(token.value), unit, span=token.span.to(word.span))
+
     def reference(self) -> ast.Expr:
-        """Parse `price`, `S.price` or `NEXT(S).price`."""
+        """Parse `price`, `S.price`, `NEXT(S).price`, `GAP(X, Y)` or a function of values."""
         token = self.token
         if not self.following.has("("):
             return self.path()
-        if token.value.upper() != "NEXT":
-            advice = self.advise_function(token.value.upper())
-            self.fail("unknown-function", f"unknown function {token.display} in a condition", token.span, advice)
-        self.advance()
-        self.advance()
-        label = self.name("a label after NEXT(")
-        self.expect(")")
-        self.expect(".", "'.' and an attribute", f"write NEXT({label.value}).attribute")
-        path = self.path()
-        return ast.Ref((label.value, *path.parts), True, span=token.span.to(path.span))
+        word = token.value.upper()
+        if word in ("NEXT", "PREV"):
+            return self.neighbour(word)
+        if word == "GAP":
+            return self.gap()
+        if word in FUNCTIONS:
+            return self.function(word)
+        advice = advise_function(word)
+        self.fail("unknown-function", f"unknown function {token.display} in a condition", token.span, advice)
 
-    def advise_function(self, word: str) -> str:
-        """Return what to write for a function that there is not."""
-        if word in ("PREV", "PREVIOUS", "LAG"):
-            inside = self.tokens[min(self.place + 2, len(self.tokens) - 1)]
-            label = inside.text if inside.is_name else "S"
-            return (
-                f"write the earlier event plainly, and the later one with NEXT:"
-                f" for {label}.x > {word}({label}).x write NEXT({label}).x > {label}.x"
-            )
-        return suggest(word, ("NEXT",)) or "only NEXT(label).attribute may stand in a condition"
+    def neighbour(self, word: str) -> ast.Ref:
+        """Parse `NEXT(S).price` or `PREV(S).price`."""
+        token = self.advance()
+        self.advance()
+        label = self.name(f"a label after {word}(")
+        self.expect(")")
+        self.expect(".", "'.' and an attribute", f"write {word}({label.value}).attribute")
+        path = self.path()
+        is_next = word == "NEXT"
+        return ast.Ref((label.value, *path.parts), is_next, not is_next, span=token.span.to(path.span))
+
+    def gap(self) -> ast.Gap:
+        """Parse `GAP()` or `GAP(X, Y)`."""
+        token = self.advance()
+        self.advance()
+        labels = [] if self.token.has(")") else list(self.comma_separated(lambda: self.name("a label").value))
+        close = self.expect(")", "',' or ')'")
+        if len(labels) not in (0, 2):
+            advice = "write GAP(X, Y) for an X that is directly followed by a Y, or GAP() for all neighbours"
+            self.fail("bad-function", "GAP takes two labels or none", token.span.to(close.span), advice)
+        return ast.Gap(tuple(labels), span=token.span.to(close.span))
+
+    def function(self, word: str) -> ast.Function:
+        """Parse a function of values."""
+        token = self.advance()
+        self.advance()
+        least, most = FUNCTIONS[word]
+        args = () if self.token.has(")") else self.comma_separated(self.argument)
+        close = self.expect(")", "',' or ')'")
+        span = token.span.to(close.span)
+        if len(args) < least or (most is not None and len(args) > most):
+            count = f"{least}" if most == least else f"{least} to {most}" if most else f"{least} or more"
+            advice = "write ROUND(x) or ROUND(x, digits)" if word == "ROUND" else None
+            values = "value" if count == "1" else "values"
+            self.fail("bad-function", f"{word} takes {count} {values}, not {len(args)}", span, advice)
+        if word == "ROUND" and len(args) == 2:
+            args = (args[0], self.digits(args[1]))
+        return ast.Function(word, args, span=span)
+
+    def argument(self) -> ast.Expr:
+        """Parse a value that a function takes."""
+        return self.without_equivalence(self.expression())
+
+    def digits(self, expr: ast.Expr) -> ast.Const:
+        """Return the whole number of digits that ROUND is given, or fail."""
+        inner = expr.operand if isinstance(expr, ast.Negate) else expr
+        value = inner.value if isinstance(inner, ast.Const) else None
+        if not isinstance(value, int) or isinstance(value, bool) or value > MOST_DIGITS:
+            message = f"ROUND takes a whole number of digits, at most {MOST_DIGITS}"
+            self.fail("bad-function", message, expr.span, "write it as a number, such as ROUND(x, 2)")
+        return ast.Const(-value if isinstance(expr, ast.Negate) else value, span=expr.span)
 
     def require_condition(self, expr: ast.Expr) -> ast.Expr:
         """Return the expression if it can be true or false, else fail."""
         number = isinstance(expr, ast.Const) and not isinstance(expr.value, bool)
-        if number or isinstance(expr, ast.Negate | ast.Binary | ast.Aggregate | ast.Extent):
+        values = ast.Negate | ast.Binary | ast.Duration | ast.Gap | ast.Aggregate | ast.Extent
+        if number or isinstance(expr, values):
             advice = "compare it with something, e.g. S.price > 10"
             self.fail("not-a-condition", "expected a condition, found a value", expr.span, advice)
         return expr

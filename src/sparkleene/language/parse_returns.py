@@ -6,8 +6,9 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Literal
 
-from sparkleene.errors import suggest
 from sparkleene.language import ast
+from sparkleene.language.functions import FUNCTIONS as VALUE_FUNCTIONS
+from sparkleene.language.functions import advise_aggregate
 from sparkleene.language.parse_conditions import ConditionParser
 
 FUNCTIONS: dict[str, ast.AggregateFunction] = {
@@ -126,8 +127,8 @@ class ReturnParser(ConditionParser):
         if self.over in ("results", "aggregate"):
             if word in AGGREGATES:
                 return self.aggregate()
-            if word != "NEXT":
-                advice = suggest(word, AGGREGATES) or f"the aggregates are {', '.join(AGGREGATES)}"
+            if word not in (*VALUE_FUNCTIONS, "NEXT", "PREV", "GAP"):
+                advice = advise_aggregate(word, AGGREGATES)
                 self.fail("unknown-function", f"unknown aggregate {token.display}", token.span, advice)
         return super().reference()
 

@@ -14,6 +14,7 @@ from sparkleene.language.operators import COMPARISONS
 from sparkleene.language.parse_patterns import PatternParser
 from sparkleene.language.parse_returns import ReturnParser
 from sparkleene.language.tokens import CLAUSES, Token
+from sparkleene.language.units import UNITS
 
 T = TypeVar("T")
 
@@ -24,14 +25,6 @@ SEMANTICS: dict[str, ast.Semantics] = {
     **dict.fromkeys(("skip-till-any-match", "any"), "skip-till-any-match"),
     **dict.fromkeys(("skip-till-next-match", "next"), "skip-till-next-match"),
     **dict.fromkeys(("contiguous", "cont"), "contiguous"),
-}
-UNITS: dict[str, ast.Unit] = {
-    **dict.fromkeys(("ms", "millisecond", "milliseconds"), "milliseconds"),
-    **dict.fromkeys(("s", "sec", "secs", "second", "seconds"), "seconds"),
-    **dict.fromkeys(("m", "min", "mins", "minute", "minutes"), "minutes"),
-    **dict.fromkeys(("h", "hr", "hrs", "hour", "hours"), "hours"),
-    **dict.fromkeys(("d", "day", "days"), "days"),
-    **dict.fromkeys(("event", "events"), "events"),
 }
 _CLAUSE_LIST = f"the clauses are {', '.join(CLAUSES)}"
 

@@ -86,8 +86,9 @@ def _expr(expr: ast.Expr, above: int) -> str:
 def _level_and_text(expr: ast.Expr) -> tuple[int, str]:
     """Return how tight an expression binds, and its text without parentheses around it."""
     match expr:
-        case ast.Ref(parts, is_next):
-            return OPERAND, f"NEXT({_name(parts[0])}).{_path(parts[1:], dotted=True)}" if is_next else _path(parts)
+        case ast.Ref(parts, is_next, is_prev):
+            word = "NEXT" if is_next else "PREV" if is_prev else ""
+            return OPERAND, f"{word}({_name(parts[0])}).{_path(parts[1:], dotted=True)}" if word else _path(parts)
         case ast.Const(value):
             return OPERAND, _constant(value)
         case ast.Extent(extent):
@@ -96,6 +97,12 @@ def _level_and_text(expr: ast.Expr) -> tuple[int, str]:
             listed = ", ".join([_argument(arg, modifier) for arg in args]) or "*"
             text = f"{function.upper()}({f'{modifier.upper()} ' if modifier else ''}{listed})"
             return OPERAND, f"LOG{log}({text})" if log else text
+        case ast.Duration():
+            return OPERAND, _duration(expr)
+        case ast.Function(name, args):
+            return OPERAND, f"{name}({', '.join(map(expr_to_text, args))})"
+        case ast.Gap(labels):
+            return OPERAND, f"GAP({', '.join(map(_name, labels))})"
         case ast.Negate(operand):
             text = _expr(operand, UNARY)
             return UNARY, f"- {text}" if text.startswith("-") else f"-{text}"  # `--` starts a comment
@@ -113,6 +120,8 @@ def _level_and_text(expr: ast.Expr) -> tuple[int, str]:
             return COMPARE, f"{_operand(operand)} {word} {_operand(low)} AND {_operand(high)}"
         case ast.IsNull(operand, negated):
             return COMPARE, f"{_operand(operand)} IS {'NOT ' if negated else ''}NULL"
+        case ast.Like(operand, pattern, negated):
+            return COMPARE, f"{_operand(operand)} {'NOT ' if negated else ''}LIKE {_constant(pattern)}"
         case ast.Invert(operand):
             return NOT, f"NOT {_expr(operand, NOT)}"
         case ast.Bool("and", items):
@@ -142,7 +151,7 @@ def _constant(value: ast.Scalar) -> str:
 
 def _argument(arg: ast.Expr, modifier: str | None) -> str:
     """Print an argument of an aggregate; after DISTINCT and EACH it begins with a name or a parenthesis."""
-    if isinstance(arg, ast.Ref) and not arg.next:
+    if isinstance(arg, ast.Ref) and not (arg.next or arg.prev):
         return _path(arg.parts, hyphens=modifier == "distinct")
     text = _expr(arg, 0)
     return f"({text})" if modifier == "each" else text
@@ -151,7 +160,7 @@ def _argument(arg: ast.Expr, modifier: str | None) -> str:
 def _item(item: ast.Item | ast.Ref) -> str:
     """Print an item of RETURN or GROUP-BY."""
     value, alias = (item, None) if isinstance(item, ast.Ref) else (item.value, item.alias)
-    plain = isinstance(value, ast.Ref) and not value.next
+    plain = isinstance(value, ast.Ref) and not (value.next or value.prev)
     text = _path(value.parts, hyphens=True) if isinstance(value, ast.Ref) and plain else _expr(value, 0)
     return text if alias is None else f"{text} AS {_name(alias)}"
 

@@ -124,7 +124,7 @@ def _group_names(old: ast.Query, new: ast.Query) -> tuple[ast.Item, ...]:
 def _map_words(node: Any, reword: Callable[[str], str], counted: bool = False) -> Any:
     """Return a tree of clauses with each word changed that can be a label: before a dot, in NEXT and in COUNT."""
     if isinstance(node, ast.Ref):
-        labelled = node.next or counted or len(node.parts) > 1
+        labelled = node.next or node.prev or counted or len(node.parts) > 1
         return replace(node, parts=(reword(node.parts[0]), *node.parts[1:])) if labelled else node
     if isinstance(node, tuple):
         return tuple(_map_words(one, reword, counted) for one in node)

@@ -110,12 +110,25 @@ def find_thresholds(term: Term) -> tuple[Threshold, ...]:
         return find_thresholds(replace(term, op=">=")) + find_thresholds(replace(term, op="<="))
     if term.op not in FLIPPED or term.op == "!=":
         return ()
+    if (parts := _open_abs(term)) is not None:
+        found = [find_thresholds(part) for part in parts]
+        return found[0] + found[1] if all(found) else ()
     for side in (0, 1):
         slope = _slope(Call("-", term.args), side)
         if slope is not None:
             turned = (slope < 0) != (side == 1)
             return (Threshold(FLIPPED[term.op] if turned else term.op, term, side),)  # type: ignore[arg-type]
     return ()
+
+
+def _open_abs(term: Call) -> tuple[Call, Call] | None:
+    """Return `ABS(x) < y` as `x < y` and `-x < y`, None for all else."""
+    left, right = term.args if term.op in ("<", "<=") else term.args[::-1]
+    if not (isinstance(left, Call) and left.op == "abs" and len(sides(left)) > 1):
+        return None
+    op: Literal["<", "<="] = "<" if term.op in ("<", ">") else "<="
+    inner = left.args[0]
+    return Call(op, (inner, right), term.span), Call(op, (Call("neg", (inner,), inner.span), right), term.span)
 
 
 def _slope(term: Term, side: int) -> int | None:

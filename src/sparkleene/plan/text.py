@@ -8,7 +8,7 @@ from itertools import zip_longest
 from typing import Literal
 
 from sparkleene.language import ast
-from sparkleene.language.bound import Bound, Call, Field, Literal_, Path, Term
+from sparkleene.language.bound import Bound, Call, Field, Interval, Literal_, Path, Term
 from sparkleene.language.printer import expr_to_text
 from sparkleene.plan.predicates import Comparison, Threshold
 
@@ -39,10 +39,18 @@ def _expr(term: Term, labels: tuple[str | None, str | None]) -> ast.Expr:
         case Field(path, side):
             label = labels[side]
             return ast.Ref(path) if label is None else ast.Ref((label, *path), side == 1)
+        case Literal_(Interval() as interval):
+            unit = ast.largest_unit(interval.milliseconds)
+            return ast.Duration(interval.milliseconds / ast.MILLISECONDS[unit], unit)
         case Literal_(value):
+            assert not isinstance(value, Interval)
             return ast.Const(value)
+        case Call("like", (operand, Literal_(str() as pattern))):
+            return ast.Like(_expr(operand, labels), pattern)
         case Call("not", (Call("isnull", (inner,)),)):
             return ast.IsNull(_expr(inner, labels), negated=True)
+        case Call("not", (Call("like", (operand, Literal_(str() as pattern))),)):
+            return ast.Like(_expr(operand, labels), pattern, negated=True)
         case Call("not", (Call("or", _) as inner,)) if (found := _in(inner, labels)) is not None:
             return ast.In(found.operand, found.items, negated=True)
         case Call("or", _) if (found := _in(term, labels)) is not None:
@@ -59,8 +67,10 @@ def _expr(term: Term, labels: tuple[str | None, str | None]) -> ast.Expr:
             return ast.Bool(term.op, tuple(args))
         case "+" | "-" | "*" | "/" | "%":
             return ast.Binary(term.op, args[0], args[1])
-        case _:
+        case "=" | "!=" | "<" | "<=" | ">" | ">=":
             return ast.Compare(tuple(args), (term.op,))
+        case _:
+            return ast.Function(term.op.upper(), tuple(args))
 
 
 def _in(term: Call, labels: tuple[str | None, str | None]) -> ast.In | None:

@@ -10,9 +10,9 @@ from typing import Any, TypeVar
 
 import pyarrow as pa
 
-from sparkleene.columns.times import TICKS_PER_MS
 from sparkleene.errors import Diagnostic, QueryError, suggest
 from sparkleene.generators import NAMES, find
+from sparkleene.language.units import TICKS_PER_MS
 
 Value = TypeVar("Value")
 

@@ -106,6 +106,8 @@ class Translator:
         listed = self.membership(term)
         if listed is not None:
             return Value(listed, T.BooleanType())
+        if term.op not in (*PLAIN, "isnull", "and", "or", "not"):
+            raise Unsure
         values = [self.value(arg) for arg in term.args]
         if term.op == "isnull":
             return Value(values[0].column.isNull(), T.BooleanType())

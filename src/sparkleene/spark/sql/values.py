@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime
 import math
 import operator
 from collections.abc import Callable
@@ -89,6 +90,8 @@ def constant_of(term: Term) -> Value:
         item = evaluate(term, pa.table({})).as_py()
     except (DataError, UnicodeError) as error:
         raise Unsure from error
+    if isinstance(item, datetime.timedelta):
+        raise Unsure
     if item is None:
         return Value(F.lit(None), T.NullType(), None)
     if isinstance(item, bool):
