@@ -98,17 +98,25 @@ def program_of(mode: int, rng: random.Random, allowed: list[Any] | None = None) 
             code += code_of(rng)
         code_off.append(len(code))
         comp_off.append(comp_off[-1] + (0 if kind == "code" else len(kind)))
-    masks = np.array([rng.randrange(symbols) for _ in range(sums)], np.uint64)
-    low_masks = np.array([rng.randrange(symbols) for _ in range(lows)], np.uint64)
     ints = lambda values: np.array(values, np.int64)  # noqa: E731
     program = Program(
         mode, states, ints(off), ints([r[1] for r in rows]), ints([r[2] for r in rows]),
         ints([r[3] for r in rows]), keep.astype(np.int64), leave.astype(np.int64),
         np.arange(symbols, dtype=np.uint64), ints(outs), ints([rng.randrange(classes) for _ in outs]), classes,
-        masks, low_masks,
+        *carried(rng, sums, lows, len(off) - 1),
     )  # fmt: skip
     predicates = Predicates(ints(comp_off), ints(ops), ints(code_off), ints(code).reshape(-1, 2), np.array(consts))
     return program, predicates
+
+
+def carried(rng: random.Random, sums: int, lows: int, labels: int) -> tuple[Any, ...]:
+    """Choose which values each label adds to sums and minima, and which sums are of other sums."""
+    row = [[rng.choice([-1, *range(sums)]) for _ in range(labels)] for _ in range(sums)]
+    of = [rng.choice([0, *range(i + 2, sums + 1)]) for i in range(sums)]
+    low = [[rng.choice([-1, *range(lows)]) for _ in range(labels)] for _ in range(lows)]
+    adds = np.array([rng.random() < 0.5 for _ in range(lows)], np.bool_)
+    shaped = (np.array(row, np.int64).reshape(sums, labels), np.array(of, np.int64))
+    return *shaped, np.array(low, np.int64).reshape(lows, labels), adds
 
 
 def code_of(rng: random.Random, depth: int = 3) -> list[tuple[int, int]]:
@@ -156,8 +164,8 @@ def events_of(program: Program, predicates: Predicates, rng: random.Random, n: i
     def measure() -> float:
         return math.nan if rng.random() < 0.1 else float(rng.randint(-9, 9))
 
-    sums = [[measure() for _ in range(n)] for _ in program.sum_labels]
-    lows = [[measure() for _ in range(n)] for _ in program.low_labels]
+    sums = [[measure() for _ in range(n)] for _ in program.sum_of]
+    lows = [[measure() for _ in range(n)] for _ in program.low_adds]
     dense = rng.random() < 0.5
     symbol = [rng.randrange(1 if dense else 0, symbols) for _ in range(n)]
     return Events(
@@ -217,8 +225,9 @@ def holds(predicates: Predicates, events: Events, p: int, old: int, new: int) ->
 
 def expected(program: Program, predicates: Predicates, events: Events, lo: int, hi: int) -> Any:
     """Hold every entry (state, event, count, sums, lows) and follow the definition."""
-    sums, lows = len(program.sum_labels), len(program.low_labels)
-    entries: list[tuple[int, int, list[int], list[float]]] = [(0, -1, [1] + [0] * sums, [math.inf] * lows)]
+    sums, lows = len(program.sum_of), len(program.low_adds)
+    least = [0.0 if adds else math.inf for adds in program.low_adds.tolist()]
+    entries: list[tuple[int, int, list[int], list[float]]] = [(0, -1, [1] + [0] * sums, least)]
     i = lo
     while i < hi:
         j = i
@@ -243,13 +252,14 @@ def expected(program: Program, predicates: Predicates, events: Events, lo: int, 
                             extended[k].add(label)
                     if not value[0]:
                         continue
-                    for q in range(sums):
-                        x = events.sums[q, e]
-                        if int(program.sum_labels[q]) >> label & 1 and x == x:
-                            value[1 + q] += value[0] * int(x)
-                    for q in range(lows):
-                        if int(program.low_labels[q]) >> label & 1 and events.lows[q, e] == events.lows[q, e]:
-                            low[q] = min(low[q], events.lows[q, e])
+                    before = list(value)
+                    for q, (r, of) in enumerate(zip(program.sum_row[:, label], program.sum_of, strict=True)):
+                        if r >= 0 and events.sums[r, e] == events.sums[r, e]:
+                            value[1 + q] += before[of] * int(events.sums[r, e])
+                    for q, (r, adds) in enumerate(zip(program.low_row[:, label], program.low_adds, strict=True)):
+                        if r >= 0 and events.lows[r, e] == events.lows[r, e]:
+                            x = events.lows[r, e]
+                            low[q] = low[q] + x if adds else min(low[q], x)
                     fresh.append((int(program.dst[t]), e, value, low))
         kept = []
         for (s, old, v, m), by in zip(entries, extended, strict=True):
@@ -279,11 +289,11 @@ def check(run: Any, program: Program, predicates: Predicates, events: Events, na
     field = FIELDS[name]
     columns = len(field.one)
     if name == "uint64":
-        program = program._replace(low_labels=program.low_labels[:0])
+        program = program._replace(low_row=program.low_row[:0], low_adds=program.low_adds[:0])
         null = np.iinfo(np.int64).min
         sums = np.where(np.isnan(events.sums), 0, events.sums).astype(np.int64)
         events = events._replace(sums=np.where(np.isnan(events.sums), null, sums), lows=events.lows[:0])
-    width, lows = (1 + len(program.sum_labels)) * columns, len(program.low_labels)
+    width, lows = (1 + len(program.sum_of)) * columns, len(program.low_adds)
     lo, hi = np.array(bounds[:-1], np.int64), np.array(bounds[1:], np.int64)
     out = np.zeros((len(lo), program.classes, width), field.one.dtype)
     out_low = np.full((len(lo), program.classes, lows), np.inf)
@@ -353,12 +363,12 @@ def test_long_stretches_agree_with_scan(
         program, predicates = program_of(mode, rng, kinds)
         if kernel == "scan" or not KERNELS[kernel][0](program, predicates):
             continue
-        program = program._replace(low_labels=program.low_labels[:0])
+        program = program._replace(low_row=program.low_row[:0], low_adds=program.low_adds[:0])
         n = 700
         events = events_of(program, predicates, rng, n, rng.random() < 0.5)
         if name == "uint64":
             events = events._replace(sums=np.nan_to_num(events.sums).astype(np.int64))
-        width = (1 + len(program.sum_labels)) * columns
+        width = (1 + len(program.sum_of)) * columns
         got, want = (np.zeros((2, program.classes, width), field.one.dtype) for _ in range(2))
         lo, hi = np.array([0, 300]), np.array([300, n])
         low = np.zeros((2, program.classes, 0))
@@ -379,10 +389,11 @@ def plus(mode: int) -> Program:
     """Make the machine of S+: start, a stored state, and a state of results."""
     ints = lambda values: np.array(values, np.int64)  # noqa: E731
     keep = [[0, -1 if mode == CONTIGUOUS else 1, 2]] * 2
-    none = np.zeros(0, np.uint64)
+    none = np.zeros((0, 1), np.int64)
+    carried = none, none[:, 0].copy(), none, np.zeros(0, np.bool_)
     return Program(
         mode, 3, ints([0, 4]), ints([0, 1, 0, 1]), ints([1, 1, 2, 2]), ints([-1, 0, -1, 0]), ints(keep),
-        ints([[0, -1, 2]]), np.array([0, 1], np.uint64), ints([2]), ints([0]), 1, none, none,
+        ints([[0, -1, 2]]), np.array([0, 1], np.uint64), ints([2]), ints([0]), 1, *carried,
     )  # fmt: skip
 
 

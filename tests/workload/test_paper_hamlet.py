@@ -281,23 +281,23 @@ class Class:
 def classes(given: Arrays, burst: range) -> list[Class]:
     """Part the copies of a burst's types, and price them."""
     assert given.bursts is not None
-    sums = given.program.sum_labels
-    g = given.bursts.with_costs(np.float64, 1, sums.size)
+    sums = given.program.sum_row
+    g = given.bursts.with_costs(np.float64, 1, len(sums))
     symbols = given.events.symbol[burst]
     (kind,) = set(g.set_of[symbols].tolist())
     found: dict[tuple[Any, ...], list[int]] = {}
     for group in range(g.group_off[kind], g.group_off[kind + 1]):
-        adds = [tuple((sums >> np.uint64(label) & np.uint64(1)).tolist()) for label in g.label[group]]
+        adds = [tuple(sums[:, label].tolist()) for label in g.label[group]]
         sees = tuple(g.pattern[group, symbols].tolist())
         found.setdefault((g.template[group], sees, tuple(adds)), []).append(group)
     made = []
     for (t, *_), groups in found.items():
         copies = frozenset(c for group in groups for c in range(g.copy_off[group], g.copy_off[group + 1]))
         steps, width = int(g.weight[groups[0], symbols].sum()), g.inner[t] + g.outer[t]
-        closed, cost = not sums.size and g.closed[t], g.cost[groups[0]]
+        closed, cost = not len(sums) and g.closed[t], g.cost[groups[0]]
         once = cost[BURST] + (cost[CLOSED] if closed else len(burst) + steps * width * cost[STEP])
         each = g.inner[t] * width * cost[PRODUCT]
-        verdict = pays(g, groups[0], len(burst), steps, len(copies), not sums.size)
+        verdict = pays(g, groups[0], len(burst), steps, len(copies), not len(sums))
         made.append(Class(copies, once, each, steps * cost[STEP], bool(verdict)))
     return made
 

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import cached_property
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from sparkleene.kernels.program import Program
+from sparkleene.language.bound import Path, Piece
 from sparkleene.plan.machine import Machine, machine
+from sparkleene.plan.marks import Marked, Step, Variant, mark, no_marks
 from sparkleene.plan.physical import Physical, physical
 from sparkleene.plan.plan import Plan
 
@@ -31,10 +34,10 @@ def momentary_automaton(plan: Plan) -> Automaton:
 
 
 class Automaton:
-    """A machine over the labels of a plan.
+    """A machine over the labels of a plan, with marks for the first and last events that its outputs ask for.
 
-    Where pairs of neighbours were *observed*, the truth of pair p is the label `labels + p` of the later row, and
-    transitions with that pair go by it.
+    Kernels know labels by bits. First come the labels of the plan. Where pairs of neighbours were *observed*, the
+    truth of pair p is a label of the later row, and transitions with that pair go by it. Then come marked labels.
     """
 
     def __init__(self, plan: Plan, machine: Machine) -> None:
@@ -47,18 +50,45 @@ class Automaton:
         """Which algorithm runs the machine."""
         return physical(self.plan, self.machine)
 
+    @cached_property
+    def marked(self) -> Marked:
+        """The machine with marks; a momentary one needs none."""
+        return mark(self.machine, (), ()) if self.machine.momentary else self.plan.marked
+
     def observed(self, tied: bool) -> bool:
         """Tell whether pairs of neighbours are observed, for rows that tie or do not."""
         return self.physical.observes and not tied
 
-    def program(self, symbols: Array, sum_labels: Array, low_labels: Array, tied: bool) -> Program:
+    def labels(self, observed: bool) -> list[Variant]:
+        """Return what the bits of kernels stand for: labels of the plan, those of observed pairs, and marked ones.
+
+        The label of a pair is that of its later row.
+        """
+        return [variant for _, variant in self._bits(observed)]
+
+    def _bits(self, observed: bool) -> list[tuple[int, Variant]]:
+        """Return for every bit the plain bit that must be there too, and the label with its marks."""
+        plan, none = self.plan, no_marks(self.marked.trackers)
+        found = [(i, Variant(i, none)) for i in range(len(plan.bound.labels))]
+        if observed:
+            first = len(found)
+            found += [(first + p, Variant(pair.after, none)) for p, pair in enumerate(plan.pairs)]
+        more = {self._bit(step, observed) for step in self.marked.steps if not step.variant.plain}
+        return found + sorted(more, key=lambda one: (one[0], one[1].marks))
+
+    def _bit(self, step: Step, observed: bool) -> tuple[int, Variant]:
+        """Return the plain bit of a transition, and its label."""
+        pair = self.plan.pair_between(self.machine, step.base[0], step.base[1]) if observed else -1
+        return (len(self.plan.bound.labels) + pair if pair >= 0 else step.base[1]), step.variant
+
+    def program(self, symbols: Array, carried: Carried, tied: bool) -> Program:
         """Return the program for rows and ticks of these symbols, which are ascending sets of labels as bits."""
-        built, count, observed = self.machine, len(self.plan.bound.labels), self.observed(tied)
-        steps = self._steps(observed)
-        every = count + observed * len(self.plan.pairs)
-        off = np.searchsorted([label for _, label, _, _ in steps], np.arange(every + 1)).astype(np.int64)
+        built, observed = self.marked, self.observed(tied)
+        bits = self._bits(observed)
+        steps = self._steps(observed, bits)
+        off = np.searchsorted([label for _, label, _, _ in steps], np.arange(len(bits) + 1)).astype(np.int64)
         source, _, target, pair = np.array(steps, np.int64).reshape(-1, 4).T.copy()
-        real = (1 << count) - 1
+        real = (1 << len(self.plan.bound.labels)) - 1
         extended = self.physical.kernel(tied) == "linear"
         keep = np.array([self._keep(int(mask) & real, extended) for mask in symbols.tolist()], np.int64)
         return Program(
@@ -69,45 +99,75 @@ class Automaton:
             target,
             pair,
             keep.reshape(symbols.size, len(built.states)),
-            self._leave,
+            self._leave(bits),
             symbols,
             np.array([state for state, _ in built.outs], np.int64),
             np.array([kind for _, kind in built.outs], np.int64),
-            built.classes,
-            sum_labels,
-            low_labels,
+            self.machine.classes * (1 + carried.demands),
+            *carried.rows,
         )
 
-    def label_bits(self, labels: frozenset[int], observed: bool) -> int:
-        """Return labels as a mask; an observed pair stands for its later label."""
-        bits = sum(1 << label for label in labels)
-        if observed:
-            first = len(self.plan.bound.labels)
-            bits |= sum(1 << first + p for p, pair in enumerate(self.plan.pairs) if pair.after in labels)
-        return bits
-
-    def _steps(self, observed: bool) -> list[tuple[int, int, int, int]]:
+    def _steps(self, observed: bool, bits: list[tuple[int, Variant]]) -> list[tuple[int, int, int, int]]:
         """Return the transitions as source, label, target and pair, ordered by label."""
-        count = len(self.plan.bound.labels)
+        number = {bit: i for i, bit in enumerate(bits)}
         steps = []
-        for source, label, target in self.machine.transitions:
-            pair = self.plan.pair_between(self.machine, source, label)
-            if observed and pair >= 0:
-                steps.append((source, count + pair, target, -1))
-            else:
-                steps.append((source, label, target, pair))
+        for step in self.marked.steps:
+            pair = self.plan.pair_between(self.machine, step.base[0], step.base[1])
+            plain, variant = self._bit(step, observed)
+            label = plain if variant.plain else number[plain, variant]
+            steps.append((step.source, label, step.target, -1 if observed else pair))
         return sorted(steps, key=lambda step: step[1])
 
-    @cached_property
-    def _leave(self) -> Array:
-        count = len(self.plan.bound.labels)
-        found = [self.machine.leave(label) for label in range(count)]
-        return np.array(found, np.int64).reshape(count, len(self.machine.states))
+    def _leave(self, bits: list[tuple[int, Variant]]) -> Array:
+        found = [self.marked.lift(self.machine.leave(variant.label)) for _, variant in bits]
+        return np.array(found, np.int64).reshape(len(bits), len(self.marked.states))
 
     def _keep(self, mask: int, extended: bool) -> list[int]:
         if (mask, extended) not in self._kept:
-            self._kept[mask, extended] = self.machine.keep(mask, extended=extended)
+            self._kept[mask, extended] = self.marked.lift(self.machine.keep(mask, extended=extended))
         return self._kept[mask, extended]
+
+    def mark_rows(self, mask: Array, observed: bool, absent: Callable[[Path], Array]) -> Array:
+        """Add the bits of marked labels to the masks of rows; `absent` tells where an attribute is NULL."""
+        bits = self._bits(observed)
+        plain = len(self.plan.bound.labels) + observed * len(self.plan.pairs)
+        if len(bits) == plain:
+            return mask
+        if mask.dtype == np.uint8 and not any(tracker.nullable for tracker in self.marked.trackers):
+            every = np.arange(256, dtype=np.uint8)  # then the mask alone tells
+            return _add_marks(every, bits, plain, self.marked.trackers, absent)[mask]
+        return _add_marks(mask, bits, plain, self.marked.trackers, absent)
+
+
+def _add_marks(
+    mask: Array,
+    bits: list[tuple[int, Variant]],
+    plain: int,
+    trackers: tuple[Piece, ...],
+    absent: Callable[[Path], Array],
+) -> Array:
+    """Return masks with the bits of marked labels."""
+    out: Array = mask.astype(np.uint8 if len(bits) <= 8 else np.uint64)
+    for i, (base, variant) in enumerate(bits[plain:], plain):
+        here = (mask >> mask.dtype.type(base)) & mask.dtype.type(1) != 0
+        for tracker, found in zip(trackers, variant.marks, strict=True):
+            if found and tracker.nullable:
+                here = here & (absent(tracker.path) == (found == "null"))
+        out = out | here.astype(out.dtype) << out.dtype.type(i)
+    return out
+
+
+class Carried(NamedTuple):
+    """What trends carry along: the rows of a program for sums and minima, and how many demands there are."""
+
+    rows: tuple[Array, Array, Array, Array]
+    demands: int = 0
+
+    @classmethod
+    def nothing(cls, labels: int) -> Carried:
+        """Carry counts alone."""
+        none = np.zeros((0, labels), np.int64)
+        return cls((none, np.zeros(0, np.int64), none, np.zeros(0, np.bool_)))
 
 
 def forks(program: Program) -> bool:

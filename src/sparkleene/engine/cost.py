@@ -15,7 +15,6 @@ from sparkleene.engine.arrays import Arrays
 from sparkleene.engine.automaton import count_ways
 from sparkleene.kernels import words
 from sparkleene.kernels.program import Program
-from sparkleene.plan.aggregates import aggregates
 from sparkleene.plan.plan import Plan
 
 Array = np.ndarray[Any, Any]
@@ -114,15 +113,15 @@ def vectors_pay(program: Program, lo: Array, hi: Array, matrices: int) -> bool:
 
 def matrices_are_smaller(plan: Plan, columns: int, rows: int, count: int, times: int = 1) -> bool:
     """Tell whether that many matrices are so many times smaller, in bytes, than the rows they stand for."""
-    entries = len(plan.machine.states) ** 2 * aggregates(plan.bound).width
+    entries = len(plan.marked.states) ** 2 * plan.aggregates.width
     size = count * (8 * entries + CELL * (3 + len(plan.bound.keys)))
     return size * times <= CELL * columns * rows
 
 
 def vectors_are_smaller(plan: Plan, windows: int, columns: int, rows: int) -> bool:
     """Tell whether the vectors of that many windows take fewer bytes than rows."""
-    made = aggregates(plan.bound)
-    width = len(plan.machine.states) * (16 * (1 + len(made.totals)) + 8 * len(made.lows))
+    made = plan.aggregates
+    width = len(plan.marked.states) * (16 * (1 + len(made.totals)) + 8 * len(made.lows))
     return windows * width <= CELL * columns * rows
 
 
@@ -137,7 +136,7 @@ def _costs(program: Program, states: int, by_table: bool, spans: Sequence[Span])
 
 def _products(program: Program) -> float:
     """Return the nanoseconds for one pair of entries with all aggregates."""
-    return PRODUCT * (1 + 2 * program.sum_labels.size + program.low_labels.size)
+    return PRODUCT * (1 + 2 * program.sum_of.size + program.low_adds.size)
 
 
 def _extent(lo: Array, hi: Array) -> int:

@@ -6,34 +6,35 @@ import math
 from collections.abc import Sequence
 from fractions import Fraction
 
+import numpy as np
 import pyarrow as pa
 
-from sparkleene.engine.arrays import Scaled
-from sparkleene.language.bound import Output
+from sparkleene.engine.parts import spread_column
+from sparkleene.plan.aggregates import Made
 
 PLAIN = 600  # digits that Python converts itself, whatever its limit is
 
 
-def exact_column(
-    output: Output, rows: Sequence[Sequence[int | Fraction]], made_of: tuple[int, ...], totals: tuple[Scaled, ...]
-) -> pa.Array:
-    """Return a column of results from integers."""
-
-    def total(row: Sequence[int | Fraction], which: int) -> Fraction:
-        return sum((row[1 + column] * scale for column, scale in totals[which]), Fraction(0))
-
-    counts = [int(total(row, made_of[-1])) if made_of else int(row[0]) for row in rows]
-    if output.log is not None:
-        per = 1.0 if output.log == 2 else math.log10(2)
+def exact_column(made: Made, parts: Sequence[Sequence[Fraction]]) -> pa.Array:
+    """Return a column of results from exact numbers: what an output is made of, in each row."""
+    function, log = made.output.function, made.output.log
+    counts = [int(row[-1]) for row in parts]
+    if log is not None:
+        per = 1.0 if log == 2 else math.log10(2)
         return pa.array([_log2(count) * per if count else None for count in counts], pa.float64())
-    if output.function == "count":
+    if function == "count":
         return pa.array([digits_of(count) for count in counts], pa.string())
-    sums = [total(row, made_of[0]) if count else None for row, count in zip(rows, counts, strict=True)]
-    if output.function == "sum":
-        return pa.array([None if value is None else write_decimal(value) for value in sums], pa.string())
-    assert output.function == "avg", output.function
-    means = [None if value is None else float(value / n) for value, n in zip(sums, counts, strict=True)]
-    return pa.array(means, pa.float64())
+    if function == "sum":
+        sums = [write_decimal(row[0]) if row[-1] else None for row in parts]
+        return pa.array(sums, pa.string())
+    if function == "avg":
+        return pa.array([float(row[0] / row[-1]) if row[-1] else None for row in parts], pa.float64())
+    variance = np.array([float(row[0]) for row in parts], np.float64)
+    return spread_column(function, variance, np.array([_as_double(count) for count in counts], np.float64))
+
+
+def _as_double(count: int) -> float:
+    return float(count) if count.bit_length() < 1000 else math.inf
 
 
 def write_decimal(value: Fraction) -> str:

@@ -61,7 +61,7 @@ def integers(arrays: Arrays, results: Results, lo: Array, hi: Array, threads: in
     for tier in np.unique(tiers).tolist():
         index = np.flatnonzero(tiers == tier)
         moduli = primes(int(needed[index].max()))
-        width = (1 + arrays.program.sum_labels.size) * arrays.program.classes
+        width = (1 + arrays.program.sum_of.size) * arrays.program.classes
         step = max(1, (1 << 24) // (len(moduli) * width))
         for begin in range(0, index.size, step):
             some = index[begin : begin + step]

@@ -41,8 +41,8 @@ class Results:
     def empty(cls, program: Program, windows: int) -> Results:
         """Return results without trends, to be filled."""
         shape = (windows, program.classes)
-        values = np.zeros((*shape, 1 + program.sum_labels.size), WIDE)
-        return cls(values, np.full((*shape, program.low_labels.size), np.inf))
+        values = np.zeros((*shape, 1 + program.sum_of.size), WIDE)
+        return cls(values, np.full((*shape, program.low_adds.size), np.inf))
 
     def where(self, chosen: Array) -> Results:
         """Keep the results of some windows."""
@@ -67,11 +67,11 @@ def run_exact(arrays: Arrays, lo: Array, hi: Array, primes: Sequence[int], threa
     if arrays.backward:  # each window by itself, so their order does not matter
         rows = len(arrays.events.tick)
         lo, hi = rows - hi, rows - lo
-    width = 1 + program.sum_labels.size
+    width = 1 + program.sum_of.size
     out = np.zeros((lo.size, program.classes, width * len(primes)), np.uint64)
     field = NumberSystem(np.ones(len(primes), np.uint64), np.array(primes, np.uint64))
     low = np.zeros((lo.size, program.classes, 0))
-    program = program._replace(low_labels=np.zeros(0, np.uint64))
+    program = program._replace(low_row=np.zeros((0, 0), np.int64), low_adds=np.zeros(0, np.bool_))
     events = arrays.events._replace(lows=read_only(np.zeros((0, len(arrays.events.tick)))))
     execution = _Execution(arrays, Runnable(program, arrays.main.kernel, False), threads)
 
@@ -155,7 +155,7 @@ class _Execution:
             linear.run(program, events, field, lo, hi, out)
         else:
             counter = np.zeros_like(bursts.counter)
-            priced = bursts.with_costs(field.one.dtype, field.one.size, program.sum_labels.size)
+            priced = bursts.with_costs(field.one.dtype, field.one.size, program.sum_of.size)
             burst_kernel.run(program, priced, events, field, lo, hi, out, counter)
             bursts.count(counter)
 
@@ -286,7 +286,7 @@ class _Execution:
         states = program.states
         widest = max(int((last - first).max()) for first, last, _, _ in kinds)
         field = NumberSystem(np.ones(states, WIDE), np.zeros(states, np.uint64))
-        sums, minima = program.sum_labels.size, program.low_labels.size
+        sums, minima = program.sum_of.size, program.low_adds.size
         block = max(min(BLOCK, PRODUCTS // states**3), 8 * widest)
 
         def task(part: slice) -> None:
@@ -315,7 +315,7 @@ class _Execution:
 def stretch_matrices(arrays: Arrays, lo: Array, hi: Array, threads: int) -> tuple[Array, Array]:
     """Return the wide matrices and the minima of the stretches lo[k]:hi[k]."""
     program, events = arrays.program, arrays.events
-    states, sums, minima = program.states, program.sum_labels.size, program.low_labels.size
+    states, sums, minima = program.states, program.sum_of.size, program.low_adds.size
     out = np.zeros((lo.size, states, states * (1 + sums)), WIDE)
     low = np.full((lo.size, states, states * minima), np.inf)
     by_words = lo.size and cost.by_words(program, len(events.tick))

@@ -17,12 +17,22 @@ from sparkleene.columns.values import low_values
 from sparkleene.engine.arrays import Recipe
 from sparkleene.engine.decimals import digits_of, exact_column, read_decimal, write_decimal
 from sparkleene.engine.execute import Results
+from sparkleene.engine.parts import (
+    add_exact_spreads,
+    add_spreads,
+    double_column,
+    part_width,
+    write_exact_parts,
+    write_parts,
+)
 from sparkleene.engine.run import Evaluated
 from sparkleene.engine.substreams import read_only
 from sparkleene.kernels import results as kernel
 from sparkleene.kernels.vectors import Table
-from sparkleene.kernels.wide import WIDE, is_positive, log2, ratio, to_double
-from sparkleene.plan.aggregates import aggregates
+from sparkleene.kernels.wide import WIDE, is_positive, to_double
+from sparkleene.language.ast import And
+from sparkleene.plan.aggregates import Made
+from sparkleene.plan.part import Part
 from sparkleene.plan.plan import Plan
 
 Array = np.ndarray[Any, Any]
@@ -40,13 +50,14 @@ def write_results(evaluated: Evaluated, zeros: bool = False) -> pa.Table:
     """
     cells = _cells(evaluated, zeros)
     recipe, columns = evaluated.recipe, dict(cells.columns)
-    for output, made_of in recipe.outputs:
-        if output.function in ("min", "max"):
-            columns[output.name] = recipe.lows[made_of[0]](cells.lows[:, made_of[0]])
+    for made in recipe.outputs:
+        name = made.output.name
+        if made.is_low:
+            columns[name] = _low_column(cells, recipe, made)
         elif cells.integers is None:
-            columns[output.name] = _double_column(output.function, output.log, cells.values, made_of)
+            columns[name] = double_column(made, write_parts(made, cells.values, recipe.units))
         else:
-            columns[output.name] = exact_column(output, cells.integers, made_of, recipe.totals)
+            columns[name] = exact_column(made, _exact_parts(cells, recipe, made))
     return pa.table(columns)
 
 
@@ -54,23 +65,32 @@ def write_partial(evaluated: Evaluated) -> pa.Table:
     """Return what `write_results` does, with minima under their outputs' names and all else in one column."""
     cells = _cells(evaluated)
     recipe, columns = evaluated.recipe, dict(cells.columns)
-    for output, made_of in recipe.outputs:
-        if output.function in ("min", "max"):
-            columns[output.name] = recipe.lows[made_of[0]](cells.lows[:, made_of[0]])
+    for made in recipe.outputs:
+        if made.is_low:
+            columns[made.output.name] = _low_column(cells, recipe, made)
+    summed = [made for made in recipe.outputs if not made.is_low]
     if cells.integers is None:
-        width = 16 * cells.values.shape[1]
-        raw = pa.py_buffer(np.ascontiguousarray(cells.values).tobytes())
-        fixed = pa.Array.from_buffers(pa.binary(width), len(cells.values), [None, raw])
+        parts = np.concatenate(
+            [cells.values[:, :1], *(write_parts(m, cells.values, recipe.units) for m in summed)], 1
+        )
+        raw = pa.py_buffer(np.ascontiguousarray(parts).tobytes())
+        fixed = pa.Array.from_buffers(pa.binary(16 * parts.shape[1]), len(parts), [None, raw])
         columns[SUMS] = fixed.cast(pa.binary())
     else:
-        columns[SUMS] = pa.array([_decimals(row, recipe) for row in cells.integers], pa.binary())
+        exact = [_exact_parts(cells, recipe, made) for made in summed]
+        columns[SUMS] = pa.array(
+            [
+                " ".join([digits_of(row[0]), *(write_decimal(one) for parts in exact for one in parts[i])]).encode()
+                for i, row in enumerate(cells.integers)
+            ],
+            pa.binary(),
+        )
     return pa.table(columns)
 
 
 def add_partial(plan: Plan, table: pa.Table, numbers: str) -> pa.Table:
     """Add up partial results and return what `write_results` would have, in no order."""
     bound = plan.bound
-    made = aggregates(bound)
     names = [name for name in table.column_names if name in (WINDOW[0], *bound.group_names)]
     row, starts = _equal_runs(table, names)
     ordered = table.take(pa.array(row))
@@ -78,25 +98,30 @@ def add_partial(plan: Plan, table: pa.Table, numbers: str) -> pa.Table:
     for name in table.column_names:
         if name in (*WINDOW, *bound.group_names):
             columns[name] = ordered.column(name).take(pa.array(starts))
-    lows = [(output, low_values(ordered, (output.name,), output.function == "max"))
-            for output in bound.outputs if output.function in ("min", "max")]  # fmt: skip
+    outputs = plan.aggregates.outputs
+    lows = [(made.output, low_values(ordered, (made.output.name,), made.output.function == "max"))
+            for made in outputs if made.is_low]  # fmt: skip
     keys = np.stack([key for _, (key, _) in lows], 1) if lows else np.zeros((len(row), 0))
     raw = ordered.column(SUMS).to_pylist()
-    width = 1 + len(made.totals) if numbers == "double" else 1
-    values = np.zeros((len(row), width), WIDE)
+    edges = np.cumsum([1, *(part_width(made) for made in outputs)]).tolist()
+    values = np.zeros((len(row), 1), WIDE)
     if numbers == "double":
-        values = np.frombuffer(b"".join(raw), WIDE).reshape(len(row), width)
+        values = np.frombuffer(b"".join(raw), WIDE).reshape(len(row), edges[-1])
     sums, least = _add_runs(values, np.where(np.isnan(keys), np.inf, keys), starts)
     low = {output.name: back(least[:, i]) for i, (output, (_, back)) in enumerate(lows)}
-    integers = [] if numbers == "double" else _add_decimals(raw, starts)
-    totals = tuple(((i, Fraction(1)),) for i in range(len(made.totals)))
-    for output, made_of in made.outputs:
-        if output.name in low:
-            columns[output.name] = low[output.name]
+    exact = [] if numbers == "double" else [[read_decimal(one) for one in cell.decode().split()] for cell in raw]
+    for made, (begin, end) in zip(outputs, pairwise(edges), strict=True):
+        spread = part_width(made) == 3
+        if made.is_low:
+            columns[made.output.name] = low[made.output.name]
         elif numbers == "double":
-            columns[output.name] = _double_column(output.function, output.log, sums, made_of)
+            parts = sums[:, begin:end]
+            parts = add_spreads(values[:, begin:end], parts, starts) if spread else parts
+            columns[made.output.name] = double_column(made, parts)
         else:
-            columns[output.name] = exact_column(output, integers, made_of, totals)
+            runs = [[cell[begin:end] for cell in exact[a:b]] for a, b in pairwise([*starts.tolist(), len(row)])]
+            added = [add_exact_spreads(run) if spread else _add_columns(run) for run in runs]
+            columns[made.output.name] = exact_column(made, added)
     return pa.table(columns)
 
 
@@ -105,7 +130,8 @@ def adds_up(plan: Plan, numbers: str) -> bool:
 
     Sums cannot, for two infinite ones may cancel, nor means and logarithms.
     """
-    plain = all(output.function in ("count", "min", "max") and output.log is None for output in plan.bound.outputs)
+    plain = all(made.output.function in ("count", "min", "max") and made.output.log is None
+                for made in plan.aggregates.outputs)  # fmt: skip
     return plain and numbers == "double"
 
 
@@ -115,36 +141,23 @@ def select_member(evaluated: Evaluated, k: int) -> Evaluated:
     if not part.is_shared:
         return evaluated
     member, recipe, results = part.members[k], evaluated.recipe, evaluated.results
-    outputs = [recipe.outputs[i] for i in member.outputs]
-    is_low = [output.function in ("min", "max") for output, _ in outputs]
-    lows = list(dict.fromkeys(low for (_, of), is_it in zip(outputs, is_low, strict=True) if is_it for low in of))
-    totals = list(
-        dict.fromkeys(total for (_, of), is_it in zip(outputs, is_low, strict=True) if not is_it for total in of)
-    )
-    columns = [column for total in totals for column, _ in recipe.totals[total]]
-    own = Recipe(
-        tuple(tuple((columns.index(c), scale) for c, scale in recipe.totals[total]) for total in totals),
-        tuple(recipe.lows[low] for low in lows),
-        tuple(
-            (output, tuple((lows if is_it else totals).index(i) for i in of))
-            for (output, of), is_it in zip(outputs, is_low, strict=True)
-        ),
-    )
-    kept, integers = [0, *(1 + column for column in columns)], results.integers
-    values = results.values[:, k : k + 1]
-    if integers is None:
-        values = values[:, :, kept]
-    else:  # then the values in doubles only tell where there are trends
-        values = values[:, :, [0]]
-        integers = [[[classes[k][column] for column in kept]] for classes in integers]
-    of_it = Results(values, results.lows[:, k : k + 1][:, :, lows], integers)
+    own = replace(recipe, outputs=tuple(recipe.outputs[i] for i in member.outputs))
+    integers = results.integers
+    if integers is not None:
+        integers = [[classes[k]] for classes in integers]
+    of_it = Results(results.values[:, k : k + 1], results.lows[:, k : k + 1], integers)
     groups = evaluated.rows.groups.rename_columns(list(member.group_names))
     return replace(evaluated, recipe=own, rows=replace(evaluated.rows, groups=groups), results=of_it)
 
 
-def count_trends(results: Results) -> Array:
+def count_trends(part: Part, results: Results) -> Array:
     """Return the wide number of trends of each window, or for AND of pairs of trends."""
-    return _merge_classes(results)[0][:, 0]
+    return _merge_classes(results, _is_paired(part))[0][:, 0]
+
+
+def _is_paired(part: Part) -> bool:
+    """Tell whether results are of pairs of trends."""
+    return isinstance(part.plan.bound.pattern, And) and not part.is_shared
 
 
 def rank_groups(groups: pa.Table) -> Array:
@@ -174,7 +187,8 @@ class _Cells:
 def _cells(evaluated: Evaluated, zeros: bool = False) -> _Cells:
     """Add up the sub-streams of each group and window."""
     rows, windows, results = evaluated.rows, evaluated.windows, evaluated.results
-    values, lows = _merge_classes(results)
+    paired = _is_paired(evaluated.part)
+    values, lows = _merge_classes(results, paired)
     there = np.flatnonzero(zeros | is_positive(values[:, 0]))
     group = rows.group[windows.segment[there]]
     rank = rank_groups(rows.groups)[group]
@@ -189,7 +203,7 @@ def _cells(evaluated: Evaluated, zeros: bool = False) -> _Cells:
         columns[name] = rows.groups.column(name).take(pa.array(group[starts]))
     integers = None
     if results.integers is not None:
-        integers = _add_integers([_merge_integers(results.integers[k]) for k in there.tolist()], starts)
+        integers = _add_integers([_merge_integers(results.integers[k], paired) for k in there.tolist()], starts)
     return _Cells(columns, out, out_low, integers)
 
 
@@ -201,27 +215,33 @@ def _add_runs(values: Array, lows: Array, starts: Array) -> tuple[Array, Array]:
     return out, np.where(np.isposinf(out_low), np.nan, out_low)
 
 
+def _add_columns(rows: Sequence[Sequence[Fraction]]) -> list[Fraction]:
+    """Add up the columns of rows."""
+    return [sum(column, Fraction(0)) for column in zip(*rows, strict=True)]
+
+
 def _add_integers(rows: Sequence[Sequence[Any]], starts: Array) -> list[list[Any]]:
     """Add up runs of rows of integers or fractions."""
     edges = [*starts.tolist(), len(rows)]
     return [[sum(column) for column in zip(*rows[a:b], strict=True)] for a, b in pairwise(edges)]
 
 
-def _merge_classes(results: Results) -> tuple[Array, Array]:
-    """Return the aggregates of all results of a window: trends, or for AND pairs of trends."""
+def _merge_classes(results: Results, paired: bool) -> tuple[Array, Array]:
+    """Return the aggregates of all results of a window: of trends block by block, or for AND of pairs of trends."""
     values, lows = results.values, results.lows
-    if values.shape[1] == 1:
-        return values[:, 0], lows[:, 0]
+    if not paired:
+        windows, blocks = values.shape[:2]
+        return values.reshape(windows, blocks * values.shape[2]), lows.reshape(windows, blocks * lows.shape[2])
     out = np.zeros((values.shape[0], values.shape[2]), WIDE)
     out_low = np.full((values.shape[0], lows.shape[2]), np.inf)
     kernel.pair_up(Table(values, lows), Table(out, out_low))
     return out, out_low
 
 
-def _merge_integers(classes: list[list[int]]) -> list[int]:
+def _merge_integers(classes: list[list[int]], paired: bool) -> list[int]:
     """Do for integers what the kernel of pairs does for doubles."""
-    if len(classes) == 1:
-        return classes[0]
+    if not paired:
+        return [one for block in classes for one in block]
     (first, *sums1), (second, *sums2), (both, *sums3) = classes
     count = first * second + first * both + second * both + both * (both - 1) // 2
     weights = (second + both, first + both, first + second + both - 1)
@@ -248,29 +268,18 @@ def _equal_runs(table: pa.Table, names: list[str]) -> tuple[Array, Array]:
 # ---- columns
 
 
-def _double_column(function: str, log: int | None, out: Array, made_of: tuple[int, ...]) -> pa.Array:
-    """Return a column of results from wide numbers."""
-    total = out[:, 0] if not made_of else out[:, 1 + made_of[0]]
-    if log is not None:
-        positive = is_positive(total)
-        logs = np.where(positive, log2(np.where(positive, total, 1.0)), np.nan)
-        return pa.array(logs if log == 2 else logs * np.log10(2), mask=~positive)
-    if function == "count":
-        return pa.array(to_double(total))
-    present = out[:, 1 + made_of[1]]
-    absent = ~is_positive(present)
-    if function == "sum":
-        return pa.array(to_double(total), mask=absent)
-    assert function == "avg", function
-    return pa.array(ratio(total, np.where(absent, 1.0, present)), mask=absent)
+def _low_column(cells: _Cells, recipe: Recipe, made: Made) -> pa.Array:
+    """Return a column of minima or maxima."""
+    at = made.block * len(recipe.lows) + made.of[0]
+    return recipe.lows[made.of[0]](cells.lows[:, at])
 
 
-def _decimals(row: Sequence[int], recipe: Recipe) -> bytes:
-    """Write the count and the totals of a cell as decimals."""
-    totals = [sum((row[1 + k] * scale for k, scale in scaled), Fraction(0)) for scaled in recipe.totals]
-    return " ".join([digits_of(row[0]), *map(write_decimal, totals)]).encode()
-
-
-def _add_decimals(raw: Sequence[bytes], starts: Array) -> list[list[Fraction]]:
-    """Add up runs of cells that were written as decimals."""
-    return _add_integers([[read_decimal(text) for text in cell.decode().split()] for cell in raw], starts)
+def _exact_parts(cells: _Cells, recipe: Recipe, made: Made) -> list[list[Fraction]]:
+    """Return the exact numbers that an output is made of, for each row."""
+    assert cells.integers is not None
+    spreads = np.zeros((len(cells.integers), 2))
+    if part_width(made) == 3:
+        spreads = to_double(write_parts(made, cells.values, recipe.units)[:, :2])
+    width = 1 + sum(map(len, recipe.totals))
+    rows = zip(cells.integers, spreads.tolist(), strict=True)
+    return [write_exact_parts(made, row, recipe.totals, width, spread) for row, spread in rows]

@@ -174,7 +174,7 @@ def _triggered_windows(
 def _fires(arrays: Arrays, windows: Windows, threads: int) -> Array:
     """Tell in which windows a trend, or for AND the later trend of a pair, ends at the last tick."""
     last = is_positive(execute.run_windows(arrays, windows, threads, arrays.momentary).values[:, :, 0])
-    if arrays.program.classes == 1:
+    if last.shape[1] == 1:
         return np.asarray(last[:, 0])
     counts = execute.run_windows(arrays, windows, threads).values[:, :, 0]
     first, second, both = is_positive(counts).T

@@ -47,7 +47,7 @@ def find_trends(run: Run, table: pa.Table, limit: int | None) -> pa.Table:
     if windows.units is not None and arrays.main.kernel == "linear":
         # Windows overlap: let the kernels that share work between them tell which have trends.
         results = run_windows(arrays, windows, run.threads)
-        windows = windows.where(np.flatnonzero(is_positive(count_trends(results))))
+        windows = windows.where(np.flatnonzero(is_positive(count_trends(run.part, results))))
     order = np.lexsort((windows.segment, rank_groups(rows.groups)[rows.group[windows.segment]], windows.key))
     windows = windows.where(order)
     search = _search(plan, arrays, rows)

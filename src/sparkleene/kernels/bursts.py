@@ -16,7 +16,6 @@ from sparkleene.kernels.jit import helper, kernel
 from sparkleene.kernels.linear import advance
 from sparkleene.kernels.numbers import add, mul, null, times
 from sparkleene.kernels.program import NO, ZERO, Array, Events, NumberSystem, Program
-from sparkleene.kernels.ticks import has
 from sparkleene.kernels.vectors import Table, collect, start
 
 BURSTS, SHARED, ROWS, SHARED_ROWS, DECISIONS, MATRICES, COLUMNS, SNAPSHOTS = range(8)
@@ -70,7 +69,7 @@ class Scratch(NamedTuple):
 
 
 @helper
-def find_classes(g: BurstArrays, kind: int, sum_labels: Array, seen: Array, leader: Array, steps: Array) -> None:
+def find_classes(g: BurstArrays, kind: int, sum_row: Array, seen: Array, leader: Array, steps: Array) -> None:
     """Find for each group of a set the first one with its template that sees and adds the same, and its steps."""
     first, last = g.symbol_off[kind], g.symbol_off[kind + 1]
     for h in range(g.group_off[kind], g.group_off[kind + 1]):
@@ -87,10 +86,9 @@ def find_classes(g: BurstArrays, kind: int, sum_labels: Array, seen: Array, lead
                 if seen[y] and g.pattern[other, y] != g.pattern[h, y]:
                     same = False
                     break
-            for a in range(sum_labels.size):
+            for a in range(sum_row.shape[0]):
                 for slot in range(g.label.shape[1]):
-                    one, two = np.uint64(g.label[h, slot]), np.uint64(g.label[other, slot])
-                    if ((sum_labels[a] >> one) ^ (sum_labels[a] >> two)) & np.uint64(1):
+                    if sum_row[a, g.label[h, slot]] != sum_row[a, g.label[other, slot]]:
                         same = False
             if same:
                 leader[h] = other
@@ -121,7 +119,7 @@ def run_rows(
 ) -> None:
     """Run rows over the states and inputs in `value`, of one copy or of a matrix; `acc` is scratch, left clear."""
     t, columns = g.template[h], mod.size
-    inner, sums = g.inner[t], program.sum_labels.size
+    inner, sums = g.inner[t], program.sum_of.size
     width = columns * (1 + sums)
     i = begin
     while i < end:
@@ -137,8 +135,9 @@ def run_rows(
                     for w in range(width):
                         acc[d, w] = add(acc[d, w], value[s, w], mod[w % columns])
                     for a in range(sums):
-                        if has(program.sum_labels[a], g.label[h, g.step[k, 0]]):
-                            x = events.sums[a, i]
+                        r = program.sum_row[a, g.label[h, g.step[k, 0]]]
+                        if r >= 0:
+                            x = events.sums[r, i]
                             if not null(x):
                                 for c in range(columns):
                                     w = (1 + a) * columns + c
@@ -201,7 +200,7 @@ def _write_matrix(
     size = g.inner[t] + g.outer[t]
     columns = size * lanes
     for s in range(size):
-        for w in range(columns * (1 + program.sum_labels.size)):
+        for w in range(columns * (1 + program.sum_of.size)):
             value[s, w] = 0
         for lane in range(lanes):
             value[s, s * lanes + lane] = field.one[lane]
@@ -301,11 +300,11 @@ def _share(
 ) -> bool:  # fmt: skip
     """Do a burst if it pays to share it among the copies of some class; tell whether it was done."""
     leader, steps, shared = scratch.leader, scratch.steps, scratch.shared
-    sums, rows, tied = program.sum_labels.size, end - begin, False
+    sums, rows, tied = program.sum_of.size, end - begin, False
     for e in range(begin + 1, end):
         tied |= events.tick[e] == events.tick[e - 1]
     counts = sums == 0 and not tied
-    find_classes(g, kind, program.sum_labels, scratch.seen, leader, steps)
+    find_classes(g, kind, program.sum_row, scratch.seen, leader, steps)
     if not _decide(g, kind, rows, counts, scratch, counter):
         return False
     counter[SHARED] += 1
@@ -337,7 +336,7 @@ def _share(
 @helper(allocates=True)
 def _scratch_for(program: Program, g: BurstArrays, field: NumberSystem) -> Scratch:
     """Return what the bursts of a program are worked out in."""
-    columns, kinds, dtype = field.one.size, 1 + program.sum_labels.size, field.one.dtype
+    columns, kinds, dtype = field.one.size, 1 + program.sum_of.size, field.one.dtype
     lanes = 1
     for c in range(columns):
         if field.mod[c] != field.mod[0]:
@@ -375,7 +374,7 @@ def run(
     counter: Array,
 ) -> None:
     """Run every stretch lo[k]:hi[k] from the start and write its results to out.value[k, class]."""
-    columns, kinds = field.one.size, 1 + program.sum_labels.size
+    columns, kinds = field.one.size, 1 + program.sum_of.size
     vector = Table(np.zeros((program.states, columns * kinds), field.one.dtype), np.zeros((program.states, 0)))
     tick_of = Table(np.zeros((program.states, columns * kinds), field.one.dtype), np.zeros((program.states, 0)))
     scratch = _scratch_for(program, g, field)
@@ -384,7 +383,7 @@ def run(
     tick, symbol, mod, set_of, worth = events.tick, events.symbol, field.mod, g.set_of, g.worth
     direct, act_off, act, source = g.direct, g.act_off, g.act, g.source
     for k in range(lo.size):
-        start(vector, field.one)
+        start(vector, field.one, program.low_adds)
         i = lo[k]
         while i < hi[k] and not events.stop[0]:
             # A burst: rows from i to j, whole ticks, with labels of one set only.

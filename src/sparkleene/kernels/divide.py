@@ -18,9 +18,9 @@ from sparkleene.kernels.program import ZERO, Array, Events, NumberSystem, Predic
 from sparkleene.kernels.ranks import Parts, Room, parts_of, roles_of, room_for, sort_elements
 from sparkleene.kernels.ticks import Transitions, longest, move_order, tick_symbol, transitions_of
 from sparkleene.kernels.vectors import (
-    Carry,
     Table,
     add_row,
+    carry_of,
     clear_row,
     collect,
     empty_table,
@@ -264,7 +264,7 @@ def _run_leaf(
     sum, sum_low = buffer
     slot = state.slot
     width, low_width, columns, n = value.shape[1], low.shape[1], len(mod), held.shape[1]
-    carry = Carry(program.sum_labels, events.sums, program.low_labels, events.lows, mod)
+    carry = carry_of(program, events, mod)
     i = first
     while i < last:
         j = i + 1
@@ -349,7 +349,9 @@ def _middle(tick: Array, first: int, last: int) -> int:
 
 
 @helper
-def _start(ranking: Ranking, events: Events, state: State, one: Array, piece: Piece, lo: int, hi: int) -> None:
+def _start(
+    program: Program, ranking: Ranking, events: Events, state: State, one: Array, piece: Piece, lo: int, hi: int
+) -> None:
     """Forget the stretch before, and rank and list the events of this one."""
     states, n = state.held.shape
     for i in range(hi - lo):
@@ -358,7 +360,7 @@ def _start(ranking: Ranking, events: Events, state: State, one: Array, piece: Pi
             clear_row(state.entry, s * n + i)
         for row in range(i, len(state.given.value), n):
             clear_row(state.given, row)
-    start(state.total, one)
+    start(state.total, one, program.low_adds)
     counts = ranking.lists.counts
     for q in range(len(counts)):
         counts[q, 0] = counts[q, 1] = 0
@@ -422,7 +424,7 @@ def _run_stretches(
     for k in range(len(lo)):
         if events.stop[0]:
             break
-        _start(ranking, events, state, field.one, piece, lo[k], hi[k])
+        _start(program, ranking, events, state, field.one, piece, lo[k], hi[k])
         depth = ZERO
         while depth >= 0 and not events.stop[0]:
             first, last = rows[depth, 0], rows[depth, 2]

@@ -17,10 +17,10 @@ from sparkleene.kernels.program import ZERO, Array, Events, NumberSystem, Predic
 from sparkleene.kernels.ranks import Parts, Room, parts_of, roles_of, room_for
 from sparkleene.kernels.ticks import Transitions, longest, move_order, tick_symbol, transitions_of
 from sparkleene.kernels.vectors import (
-    Carry,
     Fresh,
     Table,
     add_row,
+    carry_of,
     clear_row,
     copy_row,
     empty_fresh,
@@ -79,7 +79,7 @@ def _run_stretch(
     tot, tot_low = total
     new, (into, into_low) = fresh.table, fresh.table
     to_state, to_event = fresh.state, fresh.event
-    carry = Carry(program.sum_labels, events.sums, program.low_labels, events.lows, mod)
+    carry = carry_of(program, events, mod)
     width, columns, low_width = tot.shape[1], len(mod), tot_low.shape[1]
     single = width + low_width == 1
     clear_row(new, ZERO)
@@ -94,6 +94,9 @@ def _run_stretch(
         while opened < spans.off[item + 1] and spans.begin[opened] <= i:
             for c in range((opened - spans.off[item]) * each, (opened - spans.off[item] + 1) * each):
                 tot[0, c] = field.one[c]  # from here on trends may start in this window
+            for m in range(low_width):
+                if program.low_adds[m]:
+                    tot_low[0, m] = 0.0
             opened += 1
         j = i + 1
         while j < hi and tick[j] == tick[i]:

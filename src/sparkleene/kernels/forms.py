@@ -65,9 +65,11 @@ def _program(states: int = 2, pair: int = -1) -> Program:
     """Return a machine that an event brings from the start to its last state."""
     one = np.zeros(1, np.int64)
     keep, leave = np.zeros((2, states), np.int64), np.full((1, states), -1, np.int64)
-    labels, none = np.arange(2, dtype=np.uint64), np.zeros(0, np.uint64)
+    labels, none = np.arange(2, dtype=np.uint64), (np.zeros((0, 1), np.int64), np.zeros(0, np.int64))
     steps = (np.array([0, 1]), one, one + states - 1, one + pair)
-    return Program(ANY, states, *steps, keep, leave, labels, one + states - 1, one, 1, none, none)
+    return Program(
+        ANY, states, *steps, keep, leave, labels, one + states - 1, one, 1, *none, none[0], np.zeros(0, np.bool_)
+    )
 
 
 def _predicates() -> Predicates:
@@ -163,7 +165,7 @@ def _matrices() -> Iterator[Form]:
     field, _ = _system(WIDE)
     flat, deep, read = _table(WIDE, 2), _table(WIDE, 3), Table(_read((0, 0), WIDE), _read((0, 0)))
     yield _form("matrices.slide", matrices.slide, _program(), field, deep, *_SPAN, deep)
-    yield _form("matrices.transform", matrices.transform, field, deep, *_SPAN, deep)
+    yield _form("matrices.transform", matrices.transform, _program(), field, deep, *_SPAN, deep)
     yield _form("matrices.collect_all", matrices.collect_all, _program(), field, deep, deep)
     yield _form("results.pair_up", results.pair_up, deep, flat)
     yield _form("results.add_runs", results.add_runs, read, _SPAN[0], field.mod, flat)

@@ -13,7 +13,7 @@ from sparkleene.kernels.jit import helper, kernel
 from sparkleene.kernels.numbers import add, nonzero, null, times
 from sparkleene.kernels.program import Array, Events, NumberSystem, Program
 from sparkleene.kernels.ticks import has, symbol_of
-from sparkleene.kernels.vectors import Table, clear_row, collect, start
+from sparkleene.kernels.vectors import Table, collect, set_identity, start
 
 
 @helper
@@ -38,24 +38,28 @@ def _extend(program: Program, events: Events, field: NumberSystem, e: int, state
             s, d = program.src[t], program.dst[t]
             for w in range(state.value.shape[1]):
                 tick.value[d, w] = add(tick.value[d, w], state.value[s, w], field.mod[w % columns])
-            for i in range(program.sum_labels.size):
-                if has(program.sum_labels[i], label):
-                    x = events.sums[i, e]
+            for i in range(program.sum_of.size):
+                r = program.sum_row[i, label]
+                if r >= 0:
+                    x = events.sums[r, e]
                     if not null(x):
+                        of = program.sum_of[i] * columns
                         for c in range(columns):
                             w = (1 + i) * columns + c
-                            more = times(state.value[s, c], x, field.mod[c])
+                            more = times(state.value[s, of + c], x, field.mod[c])
                             tick.value[d, w] = add(tick.value[d, w], more, field.mod[c])
-            for m in range(program.low_labels.size):
-                x = np.inf
-                if has(program.low_labels[m], label):
-                    value = events.lows[m, e]
+            for m in range(program.low_adds.size):
+                r, adds = program.low_row[m, label], program.low_adds[m]
+                x = 0.0 if adds else np.inf
+                if r >= 0:
+                    value = events.lows[r, e]
                     if not null(value):
                         x = value
                 for c in range(columns):
                     if nonzero(state.value[s, c]):
                         w = m * columns + c
-                        tick.low[d, w] = min(tick.low[d, w], min(x, state.low[s, w]))
+                        least = state.low[s, w] + x if adds else min(x, state.low[s, w])
+                        tick.low[d, w] = min(tick.low[d, w], least)
 
 
 @helper
@@ -127,12 +131,12 @@ def advance(
 def run(program: Program, events: Events, field: NumberSystem, lo: Array, hi: Array, out: Table) -> None:
     """Run every stretch lo[k]:hi[k] from the start and write its results to row k of `out`, by class."""
     columns = field.one.size
-    width, lows = columns * (1 + program.sum_labels.size), columns * program.low_labels.size
+    width, lows = columns * (1 + program.sum_of.size), columns * program.low_adds.size
     state = Table(np.zeros((program.states, width), field.one.dtype), np.full((program.states, lows), np.inf))
     tick = Table(np.zeros((program.states, width), field.one.dtype), np.full((program.states, lows), np.inf))
     moving = _can_move(program)
     for k in range(lo.size):
-        start(state, field.one)
+        start(state, field.one, program.low_adds)
         advance(program, events, field, lo[k], hi[k], state, tick, moving)
         collect(program, state, field.mod, out, k)
 
@@ -154,7 +158,5 @@ def write_matrices(program: Program, events: Events, field: NumberSystem, lo: Ar
     moving = _can_move(program)
     for k in range(lo.size):
         one = Table(out.value[k], out.low[k])
-        for s in range(program.states):
-            clear_row(one, s)
-            one.value[s, s] = field.one[s]
+        set_identity(one, field.one, program.low_adds)
         advance(program, events, field, lo[k], hi[k], one, tick, moving)

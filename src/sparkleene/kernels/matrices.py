@@ -11,15 +11,15 @@ import numpy as np
 from sparkleene.kernels.jit import helper, kernel
 from sparkleene.kernels.numbers import add, mul, nonzero
 from sparkleene.kernels.program import Array, NumberSystem, Program
-from sparkleene.kernels.vectors import Table, clear_row, collect, copy_row
+from sparkleene.kernels.vectors import Table, collect, copy_row, set_identity
 
 
 @helper
-def multiply(later: Table, earlier: Table, mod: Array, columns: int, out: Table) -> None:
+def multiply(program: Program, later: Table, earlier: Table, mod: Array, columns: int, out: Table) -> None:
     """Compose two stretches; `earlier` has `columns` columns (the states for a matrix, or moduli of a vector).
 
-    The product of aggregates is that of dual numbers: counts multiply, sums follow Leibniz's rule, minima
-    take the smaller wherever both stretches have a trend.
+    The product of aggregates is that of dual numbers: counts multiply, sums follow Leibniz's rule. Minima take the
+    smaller wherever both stretches have a trend, or add up if they are minima of sums.
     """
     (after, after_low), (before, before_low), (to, to_low) = later, earlier, out
     states = after.shape[0]
@@ -37,24 +37,28 @@ def multiply(later: Table, earlier: Table, mod: Array, columns: int, out: Table)
                     value = mul(path, before[k, w], mod[c])
                     if a > 0:
                         value = add(value, mul(sum_path, before[k, c], mod[c]), mod[c])
+                        of = program.sum_of[a - 1]
+                        if of > 0:
+                            both = mul(after[s, of * states + k], before[k, of * columns + c], mod[c])
+                            value = add(value, both, mod[c])
                     to[s, w] = add(to[s, w], value, mod[c])
             if lows and nonzero(path):
                 for c in range(columns):
                     if nonzero(before[k, c]):
                         for m in range(lows):
                             w = m * columns + c
-                            both = min(after_low[s, m * states + k], before_low[k, w])
-                            to_low[s, w] = min(to_low[s, w], both)
+                            one, two = after_low[s, m * states + k], before_low[k, w]
+                            to_low[s, w] = min(to_low[s, w], one + two if program.low_adds[m] else min(one, two))
 
 
 @kernel
-def transform(field: NumberSystem, units: Table, first: Array, last: Array, state: Table) -> None:
+def transform(program: Program, field: NumberSystem, units: Table, first: Array, last: Array, state: Table) -> None:
     """Bring the vectors state.value[k], state.low[k] through the matrices first[k]:last[k] in place."""
     next = Table(np.zeros(state.value.shape[1:], state.value.dtype), np.full(state.low.shape[1:], np.inf))
     for k in range(first.size):
         one = Table(state.value[k], state.low[k])
         for u in range(first[k], last[k]):
-            multiply(Table(units.value[u], units.low[u]), one, field.mod, 1, next)
+            multiply(program, Table(units.value[u], units.low[u]), one, field.mod, 1, next)
             for s in range(len(next.value)):
                 copy_row(one, s, next, s)
 
@@ -70,16 +74,8 @@ def chain(program: Program, field: NumberSystem, units: Table, first: Array, las
     """Write the results of windows over the matrices first[k]:last[k], each by itself; none is empty."""
     image = np.s_[first, :, :: program.states]  # of the empty trend by the first matrix
     state = Table(np.ascontiguousarray(units.value[image]), np.ascontiguousarray(units.low[image]))
-    transform(field, units, first + 1, last, state)
+    transform(program, field, units, first + 1, last, state)
     collect_all(program, field, state, out)
-
-
-@helper
-def _set_identity(matrix: Table, one: Array) -> None:
-    """Write the matrix of nothing."""
-    for s in range(len(matrix.value)):
-        clear_row(matrix, s)
-        matrix.value[s, s] = one[s]
 
 
 @kernel
@@ -97,13 +93,13 @@ def slide(program: Program, field: NumberSystem, units: Table, lo: Array, hi: Ar
     result = Table(np.zeros((states, aggregates), dtype), np.full((states, lows), np.inf))
     front = Table(np.zeros((0, states, aggregates), dtype), np.full((0, states, lows), np.inf))
     base = border = top = lo[0] if lo.size else 0
-    _set_identity(back, field.one)
+    set_identity(back, field.one, program.low_adds)
     for k in range(lo.size):
         if lo[k] >= top:  # nothing of the former window is left
             border = top = lo[k]
-            _set_identity(back, field.one)
+            set_identity(back, field.one, program.low_adds)
         while top < hi[k]:
-            multiply(Table(units.value[top], units.low[top]), back, mod, states, swap)
+            multiply(program, Table(units.value[top], units.low[top]), back, mod, states, swap)
             back, swap = swap, back
             top += 1
         if lo[k] >= border and lo[k] < top:
@@ -112,9 +108,9 @@ def slide(program: Program, field: NumberSystem, units: Table, lo: Array, hi: Ar
             if front.value.shape[0] < top - base:
                 value = np.zeros((top - base, states, aggregates), dtype)
                 front = Table(value, np.full((top - base, states, lows), np.inf))
-            _set_identity(back, field.one)
+            set_identity(back, field.one, program.low_adds)
             for u in range(top - 1, base - 1, -1):
-                multiply(back, Table(units.value[u], units.low[u]), mod, states, swap)
+                multiply(program, back, Table(units.value[u], units.low[u]), mod, states, swap)
                 back, swap = swap, back
                 for s in range(states):
                     for a in range(aggregates):
@@ -122,8 +118,8 @@ def slide(program: Program, field: NumberSystem, units: Table, lo: Array, hi: Ar
                     for m in range(lows):
                         front.low[u - base, s, m] = back.low[s, m * states]
             border = top
-            _set_identity(back, field.one)
+            set_identity(back, field.one, program.low_adds)
         if lo[k] < border:
             at = lo[k] - base
-            multiply(back, Table(front.value[at], front.low[at]), mod, 1, result)
+            multiply(program, back, Table(front.value[at], front.low[at]), mod, 1, result)
             collect(program, result, mod, out, k)

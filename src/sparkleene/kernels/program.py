@@ -41,8 +41,12 @@ class Program(NamedTuple):
     out_state: Array  # int64[outs]: states whose trends are results when the window closes
     out_class: Array  # int64[outs]: 0, or for AND 0 (first operand only), 1 (second only), 2 (both)
     classes: int
-    sum_labels: Array  # uint64[sums]: labels whose events add their value to sum i
-    low_labels: Array  # uint64[lows]: labels whose events' value counts for minimum i (maxima are negated)
+    sum_row: Array  # int64[sums, labels]: the row of Events.sums that an event of a label adds to sum i, or -1
+    sum_of: Array  # int64[sums]: what it is multiplied by: 0 is the count, 1 + j is sum j, which comes after sum i
+    low_row: (
+        Array  # int64[lows, labels]: the row of Events.lows that counts for minimum i (maxima are negated), or -1
+    )
+    low_adds: Array  # bool[lows]: values are added up along a trend, and the least sum of a trend is taken
 
 
 class Predicates(NamedTuple):
@@ -75,8 +79,8 @@ class Events(NamedTuple):
 
     tick: Array  # int64[n]
     symbol: Array  # uint8[n] for linear machines of few symbols, else uint32[n]
-    sums: Array  # float64[sums, n], NaN is no value; int64 for residues, the least int64 is no value
-    lows: Array  # float64[lows, n], NaN is no value
+    sums: Array  # float64[rows, n], NaN is no value; int64 for residues, the least int64 is no value
+    lows: Array  # float64[rows, n], NaN is no value
     f: Array  # float64[columns, n]: left sides of comparisons, and columns of the previous event for code
     g: Array  # float64[columns, n]: right sides, and columns of the new event
     stop: Array = never()  # uint8[1]: not 0 if nobody waits for the results any more

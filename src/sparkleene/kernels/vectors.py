@@ -12,8 +12,7 @@ import numpy as np
 
 from sparkleene.kernels.jit import helper
 from sparkleene.kernels.numbers import add, nonzero, null, times
-from sparkleene.kernels.program import Array, Program
-from sparkleene.kernels.ticks import has
+from sparkleene.kernels.program import Array, Events, Program
 
 
 class Table(NamedTuple):
@@ -34,16 +33,18 @@ class Fresh(NamedTuple):
 class Carry(NamedTuple):
     """What trends carry along from their events."""
 
-    sum_labels: Array
+    sum_row: Array
+    sum_of: Array
     sums: Array
-    low_labels: Array
+    low_row: Array
+    low_adds: Array
     lows: Array
     mod: Array
 
 
 def empty_table(rows: int, program: Program, one: Array) -> Table:
     """Return a table of vectors that hold nothing."""
-    width, lows = (1 + len(program.sum_labels)) * len(one), len(program.low_labels)
+    width, lows = (1 + len(program.sum_of)) * len(one), len(program.low_adds)
     return Table(np.zeros((rows, width), one.dtype), np.full((rows, lows), np.inf))
 
 
@@ -90,12 +91,35 @@ def is_blank(table: Table, i: int) -> bool:
 
 
 @helper
-def start(table: Table, one: Array) -> None:
+def start(table: Table, one: Array, low_adds: Array) -> None:
     """Empty all states, then put the empty trend into the start."""
+    columns = len(one)
     for s in range(table.value.shape[0]):
         clear_row(table, s)
-    for c in range(len(one)):
+    for c in range(columns):
         table.value[0, c] = one[c]
+    for m in range(table.low.shape[1]):
+        if low_adds[m // columns]:
+            table.low[0, m] = 0.0
+
+
+@helper
+def set_identity(matrix: Table, one: Array, low_adds: Array) -> None:
+    """Write the matrix of nothing: it leads from every state to itself."""
+    states = len(matrix.value)
+    for s in range(states):
+        clear_row(matrix, s)
+        matrix.value[s, s] = one[s]
+        for m in range(len(low_adds)):
+            if low_adds[m]:
+                matrix.low[s, m * states + s] = 0.0
+
+
+@helper
+def carry_of(program: Program, events: Events, mod: Array) -> Carry:
+    """Return what the trends of a program carry along."""
+    rows = (program.sum_row, program.sum_of, events.sums)
+    return Carry(*rows, program.low_row, program.low_adds, events.lows, mod)
 
 
 @helper
@@ -103,17 +127,22 @@ def take_in(table: Table, row: int, label: int, e: int, carry: Carry) -> None:
     """Let the partial trends of a row take in event e by a label."""
     value, low, mod = table.value, table.low, carry.mod
     columns = len(mod)
-    for i in range(len(carry.sum_labels)):
-        if has(carry.sum_labels[i], label):
-            x = carry.sums[i, e]
+    for i in range(len(carry.sum_of)):
+        r = carry.sum_row[i, label]
+        if r >= 0:
+            x = carry.sums[r, e]
             if not null(x):
-                base = (1 + i) * columns
+                base, of = (1 + i) * columns, carry.sum_of[i] * columns
                 for c in range(columns):
-                    value[row, base + c] = add(value[row, base + c], times(value[row, c], x, mod[c]), mod[c])
-    for i in range(len(carry.low_labels)):
-        if has(carry.low_labels[i], label):
-            x = carry.lows[i, e]
-            if x < low[row, i]:
+                    value[row, base + c] = add(value[row, base + c], times(value[row, of + c], x, mod[c]), mod[c])
+    for i in range(len(carry.low_adds)):
+        r = carry.low_row[i, label]
+        if r >= 0:
+            x = carry.lows[r, e]
+            if carry.low_adds[i]:
+                if not null(x):
+                    low[row, i] += x
+            elif x < low[row, i]:
                 low[row, i] = x
 
 

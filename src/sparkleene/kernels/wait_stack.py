@@ -35,7 +35,7 @@ def prepare(program: Program, predicates: Predicates, events: Events, tied: bool
     stored = {int(s) for s, p in zip(program.src, program.pair, strict=True) if p >= 0}
     used = {int(p) for p in program.pair if p >= 0}
     moves = (program.keep != np.arange(program.states)).any()
-    carries = program.sum_labels.size or program.low_labels.size or program.classes != 1
+    carries = program.sum_of.size or program.low_adds.size or program.classes != 1
     if program.mode != NEXT or tied or len(stored) != 1 or len(used) != 1 or moves or carries:
         return None
     (waiting,), (pair,) = stored, used

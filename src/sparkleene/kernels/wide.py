@@ -6,6 +6,7 @@ double's relative precision whatever stands beside it. Numbers with exponent 0 a
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -113,6 +114,18 @@ def ratio(above: Array, below: Array) -> Array:
     exponent = np.clip((above.imag - below.imag) * BLOCK, -4096, 4096).astype(np.int32)
     with np.errstate(over="ignore"):
         return np.ldexp(above.real / below.real, exponent)
+
+
+def add_multiples(columns: Sequence[Array], factors: Sequence[float]) -> Array:
+    """Add up multiples of columns of wide numbers."""
+    exponent = np.maximum.reduce([column.imag for column in columns])
+    total = np.zeros(exponent.shape)
+    for column, factor in zip(columns, factors, strict=True):
+        shift = np.clip((column.imag - exponent) * BLOCK, -4096, 0).astype(np.int32)
+        total = total + np.ldexp(column.real * factor, shift)
+    out = np.empty(exponent.shape, WIDE)
+    out.real, out.imag = total, exponent
+    return out
 
 
 def is_positive(values: Array) -> Array:

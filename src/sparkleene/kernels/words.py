@@ -68,7 +68,7 @@ class Words(NamedTuple):
 
 def supports(program: Program) -> bool:
     """Tell whether the table pays: counts only, few states, few symbols."""
-    plain = not program.sum_labels.size and not program.low_labels.size and (program.pair < 0).all()
+    plain = not program.sum_of.size and not program.low_adds.size and (program.pair < 0).all()
     return bool(plain) and program.states <= MAX_STATES and program.labels.size <= MAX_SYMBOLS
 
 

@@ -116,13 +116,14 @@ class Adjacent:
 class Piece:
     """A part of a measure: a sum over a trend's events of some labels, or the value of the first or last of them.
 
-    Without a path every event counts as 1. A piece is multiplied by its factor.
+    Without a path every event counts as 1. A piece is multiplied by its factor. The time of an event is never NULL.
     """
 
     kind: Literal["sum", "first", "last"]
     labels: frozenset[int]
     path: Path
     factor: Fraction = Fraction(1)
+    nullable: bool = True
 
 
 @dataclass(frozen=True, slots=True)

@@ -23,10 +23,9 @@ from sparkleene.kernels.program import NumberSystem
 from sparkleene.kernels.vectors import Table
 from sparkleene.kernels.wide import WIDE
 from sparkleene.kernels.windows import ticks
-from sparkleene.language.bound import Key, Path
+from sparkleene.language.bound import Key, Measure, Path
 from sparkleene.ongoing.matrix_bytes import unpack_matrices
 from sparkleene.ongoing.stretches import key_columns, with_absolute_keys
-from sparkleene.plan.aggregates import aggregates
 from sparkleene.plan.plan import Plan
 from sparkleene.threads import Pool, shares
 
@@ -46,10 +45,14 @@ def why_not_combined(plan: Plan, schema: pa.Schema, options: Options) -> str | N
         return "windows without a slide end where trends end"
     if options.numbers != "double":
         return "exact integers need the rows a second time"
-    for low in aggregates(bound).lows:
-        type = _type(schema, low.path)
+    if any(total.central for total in plan.aggregates.totals):
+        return "VAR and STDDEV keep their digits by a number near the mean of all rows"
+    for low in plan.aggregates.lows:
+        if isinstance(low.of, Measure):
+            continue
+        type = _type(schema, low.of.path)
         if type is not None and not _has_absolute_keys(type):
-            what = f"{'MAX' if low.maximum else 'MIN'} of '{'.'.join(low.path)}' ({type})"
+            what = f"{'MAX' if low.maximum else 'MIN'} of '{'.'.join(low.of.path)}' ({type})"
             return f"{what} needs all its values to order them"
     return None
 

@@ -26,11 +26,11 @@ from sparkleene.columns.keys import codes, combine_codes
 from sparkleene.engine.grid import Clock, Grid, Trailing
 from sparkleene.engine.run import Evaluated, Run
 from sparkleene.engine.windows import KeyRange
+from sparkleene.language.bound import Piece
 from sparkleene.ongoing.compose import compose, why_not_combined
 from sparkleene.ongoing.identity import compare_identities
 from sparkleene.ongoing.seal import checksum, damage_error, seal, unseal
 from sparkleene.ongoing.stretches import stretches
-from sparkleene.plan.aggregates import aggregates
 from sparkleene.plan.plan import Plan
 
 Array = np.ndarray[Any, Any]
@@ -108,7 +108,7 @@ class Live:
     @cached_property
     def folds(self) -> bool:
         """Whether settled rows can become matrices."""
-        lows = {low.path[0] for low in aggregates(self.plan.bound).lows}
+        lows = {low.of.path[0] for low in self.plan.aggregates.lows if isinstance(low.of, Piece)}
         # What is folded is gone, so that keys of MIN and MAX have to be doubles without looking at the data.
         sure = all(_is_narrow(self.schema.field(name).type) for name in lows)
         return sure and why_not_combined(self.plan, self.schema, self.run.options) is None

@@ -21,7 +21,7 @@ from sparkleene.kernels.matrices import collect_all, transform
 from sparkleene.kernels.program import NumberSystem
 from sparkleene.kernels.vectors import Table
 from sparkleene.kernels.wide import WIDE
-from sparkleene.plan.aggregates import aggregates
+from sparkleene.language.bound import Measure
 from sparkleene.threads import Pool, shares
 
 Array = np.ndarray[Any, Any]
@@ -49,9 +49,10 @@ def advance_windows(
     lo, hi = np.zeros((2, keys.size), np.int64)
     now, then = np.searchsorted(keys, windows.key), np.searchsorted(keys, old.keys)
     lo[now], hi[now] = windows.lo, windows.hi
-    state = np.zeros((keys.size, program.states, 1 + program.sum_labels.size), WIDE)
+    state = np.zeros((keys.size, program.states, 1 + program.sum_of.size), WIDE)
     state[:, 0, 0] = 1
     low = np.full((keys.size, program.states, minima), np.inf)
+    low[:, 0, program.low_adds] = 0.0
     if then.size:
         state[then], low[then] = old.state, old_low
     field = NumberSystem(np.ones(1, WIDE), np.zeros(1, np.uint64))
@@ -64,7 +65,11 @@ def advance_windows(
     some = Windows(np.zeros(count, np.int64), keys[ended], lo[ended], hi[ended], None, windows.columns)
     left = low[~ended].reshape((keys.size - count) * program.states, minima)
     left = np.where(np.isposinf(left), np.nan, left)
-    values = tuple(back(left[:, m]) for m, back in enumerate(recipe.lows))
+    made = run.plan.aggregates.lows
+    values = tuple(
+        pa.array(left[:, m], from_pandas=True) if isinstance(made[m].of, Measure) else back(left[:, m])
+        for m, back in enumerate(recipe.lows)
+    )
     return Evaluated(run.part, recipe, rows, some, results), OpenWindows(keys[~ended], state[~ended], values)
 
 
@@ -73,14 +78,19 @@ def _with_common_keys(
 ) -> tuple[Arrays, Recipe, Array]:
     """Give the minima of vectors and rows keys that can be compared; return those of the vectors last."""
     arrays, recipe = run.arrays(table, rows)
-    minima = aggregates(run.plan.bound).lows
+    minima = run.plan.aggregates.lows
     count = old.keys.size * arrays.program.states
     found = np.full((count, len(minima)), np.inf)
     if count and minima:
-        keys = np.empty((len(minima), len(rows.tick)))
+        keys = np.array(arrays.events.lows)
         lows = []
         for m, low in enumerate(minima):
-            column = find_column(table, low.path, run.place)
+            if isinstance(low.of, Measure):
+                key = old.lows[m].to_numpy(zero_copy_only=False)
+                found[:, m] = np.where(np.isnan(key), np.inf, key)
+                lows.append(recipe.lows[m])
+                continue
+            column = find_column(table, low.of.path, run.place)
             values = decode(simplify(column)).cast(value_type(column.type))
             both = pa.table({"x": pa.chunked_array([old.lows[m], *values.chunks])})
             key, back = low_values(both, ("x",), low.maximum)
@@ -116,6 +126,6 @@ def _run_rows(
         if matrices is None:
             linear.resume(program, events, field, lo[part], hi[part], Table(state[part], low[part]))
         else:
-            transform(field, Table(*matrices), first[part], last[part], Table(state[part], low[part]))
+            transform(program, field, Table(*matrices), first[part], last[part], Table(state[part], low[part]))
 
     Pool(threads).map(task, shares(hi - lo, threads))

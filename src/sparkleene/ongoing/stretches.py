@@ -83,8 +83,8 @@ def with_absolute_keys(
     """
     keys = arrays.events.lows
     back = list(recipe.lows)
-    for output, made_of in recipe.outputs:
-        if output.function not in ("min", "max"):
+    for output, made_of, _ in recipe.outputs:
+        if output.function not in ("min", "max") or output.measure is not None:
             continue
         column = simplify(find_column(table, output.path, place))
         maximum = output.function == "max"

@@ -60,6 +60,7 @@ class Machine:
     negated: int  # mask of the labels inside NOT
     momentary: bool = False  # finished trends count only at the tick at which they end
     per_query: bool = False  # the operands are patterns of several queries, each with results of its own
+    moves: frozenset[tuple[int, int]] = frozenset()  # states between which a tick can move partial trends
 
     @property
     def classes(self) -> int:
@@ -135,6 +136,7 @@ def build(
     label = [-1]
     transitions: list[tuple[int, int, int]] = []
     accepting: set[int] = set()
+    moves: set[tuple[int, int]] = set()
 
     def visit(state: State, by: int) -> int:
         if state not in number:
@@ -165,7 +167,7 @@ def build(
             for drop in drops:
                 kept = _keep(operands, semantics, state, mask, drop)
                 if kept is not None:
-                    visit(kept, label[source])
+                    moves.add((source, visit(kept, label[source])))
 
     states = tuple(number)
     if simple:
@@ -184,6 +186,7 @@ def build(
         negated,
         momentary,
         per_query,
+        frozenset(moves),
     )
 
 

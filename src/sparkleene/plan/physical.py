@@ -61,7 +61,8 @@ def physical(plan: Plan, machine: Machine) -> Physical:
     pairs = [plan.pairs[p] for p in sorted(used)]
     # A momentary machine only tells whether there are trends.
     lows = not machine.momentary and any(out.function in ("min", "max") for out in plan.bound.outputs)
-    bursts = machine.per_query and not pairs and not machine.forgetful and not lows
+    marked = bool(plan.aggregates.trackers) or any(total.chained for total in plan.aggregates.totals)
+    bursts = machine.per_query and not pairs and not machine.forgetful and not lows and not marked
     own = tuple(search(pair, machine.semantics) for pair in plan.pairs)
     if not pairs:
         return Physical("linear", "linear", own, "", False, bursts)

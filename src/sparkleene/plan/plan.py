@@ -10,12 +10,16 @@ from typing import Any, Literal
 
 from sparkleene.errors import Place
 from sparkleene.language.bound import Bound
+from sparkleene.plan.aggregates import Aggregates, aggregates
 from sparkleene.plan.copies import CopyFinder
-from sparkleene.plan.machine import Machine, MachineTooLarge, machine
+from sparkleene.plan.machine import MAX_STATES, Machine, MachineTooLarge, machine
+from sparkleene.plan.marks import Marked, mark
 from sparkleene.plan.not_yet import refuse_what_cannot_run
 from sparkleene.plan.physical import Physical, physical
 from sparkleene.plan.positions import PatternTooLarge, Positions
 from sparkleene.plan.predicates import Pair, pairs
+
+MOST_BITS = 64  # labels, pairs of neighbours and labels with marks that kernels can tell apart
 
 Granularity = Literal["pattern", "type", "event"]
 
@@ -37,6 +41,16 @@ class Plan:
     def pair_index(self) -> dict[tuple[int, int], int]:
         """The number of the predicate pair that joins two labels."""
         return {(pair.before, pair.after): i for i, pair in enumerate(self.pairs)}
+
+    @cached_property
+    def aggregates(self) -> Aggregates:
+        """What is added up, and how the outputs are made of it."""
+        return aggregates(self.bound)
+
+    @cached_property
+    def marked(self) -> Marked:
+        """The machine with marks for the first and last events that outputs ask for."""
+        return mark(self.machine, self.aggregates.trackers, self.aggregates.demands)
 
     @cached_property
     def copy_finder(self) -> CopyFinder:
@@ -166,7 +180,12 @@ def plan(bound: Bound, place: Place = Place()) -> Plan:
     if window is not None and window.unit == "events" and window.slide is None:
         help = "write WITHIN n EVENTS SLIDE m EVENTS"
         raise place.mistake("slide-needed", "a window of events needs a SLIDE", window.span, help)
-    return Plan(bound, built, pairs(bound.adjacent))
+    made = Plan(bound, built, pairs(bound.adjacent))
+    variants = 2 * len(made.marked.variants)  # also of observed pairs
+    if len(made.marked.states) > MAX_STATES or len(bound.labels) + len(made.pairs) + variants > MOST_BITS:
+        message = "the pattern has too many labels for so many FIRST and LAST"
+        raise place.mistake("pattern-too-large", message, span, "ask for fewer of them in one query")
+    return made
 
 
 def _unclear(p: Positions) -> bool:

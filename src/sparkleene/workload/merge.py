@@ -71,7 +71,7 @@ def _kind(query: Member) -> Hashable:
     bound = plan.bound
     per_trigger = bound.window is not None and bound.window.slide is None
     typed = any(key.labels is not None for key in bound.keys)
-    if per_trigger or typed or isinstance(bound.pattern, And):
+    if per_trigger or typed or isinstance(bound.pattern, And) or plan.aggregates.trackers:
         return query.name
     if plan.pairs and bound.semantics != "skip-till-any-match":
         return query.name
@@ -93,7 +93,7 @@ def _totals(plan: Plan) -> list[tuple[str, ...]]:
 
 def _numbers(plan: Plan) -> int:
     """Return how many numbers an evaluation holds for one window: for each state a count and the aggregates."""
-    return len(plan.machine.states) * aggregates(plan.bound).width
+    return len(plan.machine.states) * plan.aggregates.width
 
 
 def _merge_or_halve(queries: Sequence[Member], always: bool) -> list[Part]:
@@ -143,7 +143,7 @@ def merge(queries: Sequence[Member], always: bool = False) -> Part | None:
     for query, bound, places in zip(queries, bounds, numbers, strict=True):
         own = tuple(range(len(outputs), len(outputs) + len(bound.outputs)))
         members.append(replace(query, outputs=own))
-        outputs += [replace(one, labels=frozenset(places[i] for i in one.labels)) for one in bound.outputs]
+        outputs += [_relabel(one, places) for one in bound.outputs]
     types = None if bounds[0].types is None else tuple({t: None for b in bounds for t in b.types or ()})
     mark = "_"  # columns of groups must not be called as an output of another query
     while any(output.name.startswith(mark) for output in outputs):
@@ -167,10 +167,23 @@ def merge(queries: Sequence[Member], always: bool = False) -> Part | None:
     return Part(_cheaper(Plan(bound, machine, pairs(adjacent))), tuple(members))
 
 
+def _relabel(output: Output, places: Sequence[int]) -> Output:
+    """Return an output over the labels of all queries."""
+
+    def moved(labels: frozenset[int]) -> frozenset[int]:
+        return frozenset(places[i] for i in labels)
+
+    measure = output.measure
+    if measure is not None:
+        pieces = tuple(replace(piece, labels=moved(piece.labels)) for piece in measure.pieces)
+        measure = replace(measure, pieces=pieces)
+    return replace(output, labels=moved(output.labels), measure=measure)
+
+
 def _cheaper(plan: Plan) -> Plan:
     """Read patterns from their ends where events then look for others in fewer ways, for common suffixes."""
     machine = plan.machine
-    if not plan.pairs or machine.forgetful:
+    if not plan.pairs or machine.forgetful or plan.aggregates.trackers:
         return plan
     operands = tuple(map(reverse_positions, machine.operands))
     try:

@@ -1,0 +1,264 @@
+"""What events add to the totals and lows of trends: rows of numbers, and which row counts for which label."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property
+from typing import Any, NamedTuple
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from sparkleene.columns import values
+from sparkleene.columns.fields import as_numpy, decode, find_column
+from sparkleene.engine.substreams import SubStreams
+from sparkleene.errors import NOWHERE, Place, Span
+from sparkleene.language.bound import Measure, Path, Piece
+from sparkleene.plan.aggregates import Aggregates, Total
+from sparkleene.plan.marks import Variant
+
+Array = np.ndarray[Any, Any]
+Scaled = tuple[tuple[int, Fraction], ...]  # columns of sums and their scales: a total is the sum of the products
+Active = tuple[Piece, ...]  # the pieces that give an event of some label its value
+TICKS = {"s": 1, "ms": 1_000, "us": 1_000_000, "ns": 1_000_000_000}
+
+
+class Sums(NamedTuple):
+    """The rows that kernels add up."""
+
+    columns: Array
+    program: tuple[Array, Array]  # which row counts for which label, and what it is multiplied by
+    totals: tuple[Scaled, ...]
+    units: tuple[Unit, ...]
+    largest: float
+
+
+class Lows(NamedTuple):
+    """The rows of which kernels take the least."""
+
+    columns: Array
+    program: tuple[Array, Array]
+    back: tuple[Callable[[Array], pa.Array], ...]  # from the least back to values
+
+
+class Unit(NamedTuple):
+    """What the numbers of a total mean: a value is `scale` times the number, and `centre` more."""
+
+    scale: float
+    centre: float
+
+
+@dataclass(frozen=True)
+class Weights:
+    """The values of a table's rows, in the order of sub-streams.
+
+    Times, and values whose spread is asked for, lose fewer digits as differences to a number near them. That number
+    is the table's own, so this is only done for a `whole` table: what is put together of several tables has none.
+    """
+
+    table: pa.Table
+    rows: SubStreams
+    place: Place
+    whole: bool = False
+
+    # ---- totals
+
+    def sums(self, made: Aggregates, labels: list[Variant], trackers: Sequence[Piece], exact: bool) -> Sums:
+        """Return what kernels add up; in exact mode a total may have several columns, each with a scale."""
+        dtype = np.int64 if exact else np.float64
+        rows: list[Array] = []
+        row_of: dict[object, list[tuple[int, Fraction]]] = {}
+        columns: list[list[int]] = []  # of each column of sums the row for each label
+        of: list[int] = []
+        totals: list[Scaled] = []
+        for total in made.totals:
+            if exact and total.central:  # spreads are doubles
+                totals.append(())
+                continue
+            active = [_active(total.pieces, label, trackers) for label in labels]
+            if total.chained:
+                of.append(2 + len(columns))  # the sum of the same, which comes next
+            scaled: list[tuple[int, Fraction]] = []
+            for pieces in dict.fromkeys(active):
+                key = (pieces, total.present, total.square, total.central)
+                if pieces and key not in row_of:
+                    found = self._exact(total, pieces[0]) if exact else [self._double(total, pieces)]
+                    row_of[key] = [(len(rows) + k, scale) for k, (_, scale) in enumerate(found)]
+                    rows += [self.rows.take(column) for column, _ in found]
+            parts = max(
+                (len(row_of[p, total.present, total.square, total.central]) for p in active if p), default=1
+            )
+            for part in range(parts):
+                chosen = [row_of[p, total.present, total.square, total.central][part] if p else (-1, None)
+                          for p in active]  # fmt: skip
+                scales = [scale for _, scale in chosen if scale is not None]
+                scaled.append((len(columns), scales[0] if scales else Fraction(1)))
+                columns.append([row for row, _ in chosen])
+                if len(of) < len(columns):
+                    of.append(0)
+            totals.append(tuple(scaled))
+        shape = (len(columns), len(labels))
+        stacked = np.stack(rows) if rows else np.zeros((0, len(self.rows.tick)), dtype)
+        program = (np.array(columns, np.int64).reshape(shape), np.array(of, np.int64))
+        units = tuple(self._unit(total) for total in made.totals)
+        return Sums(stacked, program, tuple(totals), units, _largest(rows))
+
+    def _double(self, total: Total, pieces: Active) -> tuple[Array, Fraction]:
+        """Return the values that pieces give to every row, as doubles, NaN where there is none."""
+        if not pieces[0].path and len(pieces) == 1 and pieces[0].factor == 1 and not total.square:
+            return np.ones(self.table.num_rows), Fraction(1)
+        found = np.zeros(self.table.num_rows)
+        for piece in pieces:
+            column = self._column(piece.path, total.span, self._centre(piece, total))
+            if len(pieces) > 1 or total.central == "ends":  # NULL adds nothing
+                column = np.where(np.isnan(column), 0.0, column)
+            found = found + column * float(piece.factor)
+        if total.present:
+            found = np.where(np.isnan(found), np.nan, 1.0)
+        return (found * found if total.square else found), Fraction(1)
+
+    def _exact(self, total: Total, piece: Piece) -> list[tuple[Array, Fraction]]:
+        """Return the values of a piece as integers, the least int64 where there is none."""
+        if not piece.path:
+            return [(np.ones(self.table.num_rows, np.int64), Fraction(1))]
+        ticks = self._ticks(piece.path)
+        if ticks is not None:
+            found = [(ticks, Fraction(1))]
+        else:
+            found = list(values.exact_values(self.table, piece.path, self.place, total.span))
+        if total.present:
+            return [(np.where(found[0][0] == values.NULL, values.NULL, np.int64(1)), Fraction(1))]
+        return [(column, scale * self._scale(piece.path)) for column, scale in found]
+
+    def _unit(self, total: Total) -> Unit:
+        """Return what the numbers of a total in doubles mean."""
+        if total.present:
+            return Unit(1.0, 0.0)
+        scale = next((self._scale(piece.path) for piece in total.pieces if piece.path), Fraction(1))
+        centre = sum(float(piece.factor) * self._centre(piece, total) for piece in total.pieces)
+        return Unit(float(scale), centre * float(scale))
+
+    def _centre(self, piece: Piece, total: Total) -> float | int:
+        """Return the number that is taken off the values of a piece."""
+        end = piece.kind != "sum"
+        if not self.whole or not piece.path or (total.central != "values" and not end):
+            return 0
+        if (ticks := self._ticks(piece.path)) is not None:
+            there = ticks[ticks != values.NULL]
+            return int(there.min()) if there.size else 0
+        if not total.central:
+            return 0
+        column = values.sum_values(self.table, piece.path, self.place)
+        known = column[np.isfinite(column)]
+        return float(known.mean()) if known.size else 0
+
+    # ---- lows
+
+    def lows(self, made: Aggregates, labels: list[Variant], trackers: Sequence[Piece]) -> Lows:
+        """Return what kernels take the least of, with its sign turned for the greatest."""
+        rows: list[Array] = [np.zeros(len(self.rows.tick))] * len(made.lows)  # the row of low i, then more rows
+        columns: list[list[int]] = []
+        back: list[Callable[[Array], pa.Array]] = []
+        for i, low in enumerate(made.lows):
+            if isinstance(low.of, Piece):
+                keys, to_values = values.low_values(self.table, low.of.path, low.maximum, self.place, low.span)
+                columns.append([i if label.label in low.of.labels else -1 for label in labels])
+                rows[i] = self.rows.take(keys)
+                back.append(to_values)
+                continue
+            sign = -1.0 if low.maximum else 1.0
+            active = [_active(low.of.pieces, label, trackers) for label in labels]
+            row_of: dict[Active, int] = {(): -1}
+            for pieces in dict.fromkeys(active):
+                if pieces:
+                    row_of[pieces] = len(rows)
+                    total = Total(pieces, central="ends", span=low.span)
+                    rows.append(self.rows.take(sign * self._double(total, pieces)[0]))
+            columns.append([row_of[pieces] for pieces in active])
+            back.append(_measured(low.of, sign, self._unit(Total(low.of.pieces, central="ends"))))
+        shape = (len(made.lows), len(labels))
+        stacked = np.stack(rows) if rows else np.zeros((0, len(self.rows.tick)))
+        adds = np.array([isinstance(low.of, Measure) for low in made.lows], np.bool_)
+        return Lows(stacked, (np.array(columns, np.int64).reshape(shape), adds), tuple(back))
+
+    # ---- values of rows
+
+    def absent(self, path: Path) -> Array:
+        """Tell of the rows in order which have no value."""
+        return np.asarray(self.rows.take(np.isnan(self._column(path, NOWHERE))))
+
+    def _column(self, path: Path, span: Span, centre: float | int = 0) -> Array:
+        """Return a column of numbers, or of times in ticks, less a number."""
+        if not path:
+            return np.ones(self.table.num_rows)
+        ticks = self._ticks(path)
+        if ticks is None:
+            return values.sum_values(self.table, path, self.place, span) - centre
+        return np.where(ticks == values.NULL, np.nan, (ticks - centre).astype(np.float64))
+
+    def _ticks(self, path: Path) -> Array | None:
+        """Return a column of times as integers; None for a column of numbers."""
+        if path not in self._times:
+            column = find_column(self.table, path, self.place)
+            found = None
+            if is_time(column.type):
+                unit = "ns" if getattr(column.type, "unit", "") == "ns" else "us"
+                kind = pa.duration(unit) if pa.types.is_duration(column.type) else pa.timestamp(unit)
+                plain = decode(column).cast(kind)
+                found = as_numpy(pc.fill_null(plain.cast(pa.int64()), values.NULL))
+            self._times[path] = found
+        return self._times[path]
+
+    @cached_property
+    def _times(self) -> dict[Path, Array | None]:
+        return {}
+
+    def _scale(self, path: Path) -> Fraction:
+        """Return what one of a column's numbers is: 1, or for times the seconds of a tick."""
+        if not path:
+            return Fraction(1)
+        type = find_column(self.table, path, self.place).type
+        if not is_time(type):
+            return Fraction(1)
+        return Fraction(1, TICKS["ns" if getattr(type, "unit", "") == "ns" else "us"])
+
+
+def is_time(type: pa.DataType) -> bool:
+    """Tell whether a column is a time or a duration, not a number."""
+    return bool(pa.types.is_timestamp(type) or pa.types.is_date(type) or pa.types.is_duration(type))
+
+
+def _active(pieces: Sequence[Piece], label: Variant, trackers: Sequence[Piece]) -> Active:
+    """Return the pieces that count for an event of a label."""
+    marked = {t for t, mark in zip(trackers, label.marks, strict=True) if mark == "value"} if label.marks else set()
+    found = []
+    for piece in pieces:
+        end = Piece(piece.kind, piece.labels, piece.path, nullable=piece.nullable)
+        if label.label in piece.labels if piece.kind == "sum" else end in marked:
+            found.append(piece)
+    return tuple(found)
+
+
+def _largest(rows: Sequence[Array]) -> float:
+    """Return the largest absolute value, 1 at least."""
+    largest = 1.0
+    for column in rows:
+        there = column != values.NULL if column.dtype == np.int64 else ~np.isnan(column)
+        largest = max(largest, float(np.abs(column[there].astype(np.float64)).max(initial=1.0)))
+    return largest
+
+
+def _measured(measure: Measure, sign: float, unit: Unit) -> Callable[[Array], pa.Array]:
+    """Return the way from the least of a measure back to values: integers if it only counts, else doubles."""
+    numbers = [piece.factor for piece in measure.pieces] + [measure.constant]
+    whole = all(not piece.path for piece in measure.pieces) and all(one.denominator == 1 for one in numbers)
+
+    def back(keys: Array) -> pa.Array:
+        found = sign * keys * unit.scale + unit.centre + float(measure.constant)
+        array = pa.array(found, from_pandas=True)
+        return array.cast(pa.int64()) if whole else array
+
+    return back
