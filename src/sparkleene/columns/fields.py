@@ -164,6 +164,11 @@ OTHER_KINDS = {
 }
 
 
+def is_clock(type: pa.DataType) -> bool:
+    """Tell whether values are times or durations, not numbers."""
+    return bool(pa.types.is_timestamp(type) or pa.types.is_date(type) or pa.types.is_duration(type))
+
+
 def describe_type(type: pa.DataType) -> str:
     """Return a type in words, with Arrow's name of it.
 

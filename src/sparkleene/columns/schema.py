@@ -12,6 +12,7 @@ from sparkleene.columns.durations import settle, types_of
 from sparkleene.columns.expressions import evaluate, evaluate_number
 from sparkleene.columns.keys import codes
 from sparkleene.columns.labels import label_masks
+from sparkleene.columns.measures import measure_type
 from sparkleene.columns.reading import Options
 from sparkleene.columns.times import time_column, window_offset, window_units
 from sparkleene.columns.values import exact_values, low_values, sum_values
@@ -49,6 +50,9 @@ def result_schema(plan: Plan, table: pa.Table, options: Options, place: Place) -
             _check_general(settle(term, types_of(table, place), place).term, table, place)
     exact = options.numbers == "exact"
     for output in bound.outputs:
+        if output.measure is not None:
+            fields.append((output.name, measure_type(output, output.measure, table, exact, place)))
+            continue
         if output.function in ("min", "max"):
             back = low_values(table, output.path, False, place, output.span)[1]
             fields.append((output.name, back(np.zeros(0)).type))
@@ -56,7 +60,7 @@ def result_schema(plan: Plan, table: pa.Table, options: Options, place: Place) -
         if output.path:
             given = (table, output.path, place, output.span)
             exact_values(*given) if exact else sum_values(*given)
-        text = exact and output.function != "avg" and output.log is None
+        text = exact and output.function in ("count", "sum") and output.log is None
         fields.append((output.name, pa.string() if text else pa.float64()))
     return pa.schema(fields)
 

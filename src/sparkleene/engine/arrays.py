@@ -10,6 +10,7 @@ import numpy as np
 import pyarrow as pa
 
 from sparkleene import interrupts
+from sparkleene.columns.measures import measure_type
 from sparkleene.columns.reading import Options
 from sparkleene.engine.automaton import Automaton, Carried, automaton, forks, momentary_automaton
 from sparkleene.engine.bursts import Bursts, find_bursts
@@ -82,6 +83,9 @@ def build_arrays(
     backward = plan.backward is not None
     plan = plan.directed
     made = plan.aggregates
+    for output in plan.bound.outputs:
+        if output.measure is not None:
+            measure_type(output, output.measure, table, exact, place)
     weights = Weights(table, rows, place, whole=share_bursts)
     built = automaton(plan)
     # A tick of several events matters to machines that move partial trends, and to the bound on their number.

@@ -13,7 +13,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from sparkleene.columns import values
-from sparkleene.columns.fields import as_numpy, decode, find_column
+from sparkleene.columns.fields import as_numpy, decode, find_column, is_clock
 from sparkleene.engine.substreams import SubStreams
 from sparkleene.errors import NOWHERE, Place, Span
 from sparkleene.language.bound import Measure, Path, Piece
@@ -204,7 +204,7 @@ class Weights:
         if path not in self._times:
             column = find_column(self.table, path, self.place)
             found = None
-            if is_time(column.type):
+            if is_clock(column.type):
                 unit = "ns" if getattr(column.type, "unit", "") == "ns" else "us"
                 kind = pa.duration(unit) if pa.types.is_duration(column.type) else pa.timestamp(unit)
                 plain = decode(column).cast(kind)
@@ -221,14 +221,9 @@ class Weights:
         if not path:
             return Fraction(1)
         type = find_column(self.table, path, self.place).type
-        if not is_time(type):
+        if not is_clock(type):
             return Fraction(1)
         return Fraction(1, TICKS["ns" if getattr(type, "unit", "") == "ns" else "us"])
-
-
-def is_time(type: pa.DataType) -> bool:
-    """Tell whether a column is a time or a duration, not a number."""
-    return bool(pa.types.is_timestamp(type) or pa.types.is_date(type) or pa.types.is_duration(type))
 
 
 def _active(pieces: Sequence[Piece], label: Variant, trackers: Sequence[Piece]) -> Active:
@@ -253,12 +248,10 @@ def _largest(rows: Sequence[Array]) -> float:
 
 def _measured(measure: Measure, sign: float, unit: Unit) -> Callable[[Array], pa.Array]:
     """Return the way from the least of a measure back to values: integers if it only counts, else doubles."""
-    numbers = [piece.factor for piece in measure.pieces] + [measure.constant]
-    whole = all(not piece.path for piece in measure.pieces) and all(one.denominator == 1 for one in numbers)
 
     def back(keys: Array) -> pa.Array:
         found = sign * keys * unit.scale + unit.centre + float(measure.constant)
         array = pa.array(found, from_pandas=True)
-        return array.cast(pa.int64()) if whole else array
+        return array.cast(pa.int64()) if measure.is_whole else array
 
     return back

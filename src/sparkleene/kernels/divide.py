@@ -18,9 +18,9 @@ from sparkleene.kernels.program import ZERO, Array, Events, NumberSystem, Predic
 from sparkleene.kernels.ranks import Parts, Room, parts_of, roles_of, room_for, sort_elements
 from sparkleene.kernels.ticks import Transitions, longest, move_order, tick_symbol, transitions_of
 from sparkleene.kernels.vectors import (
+    Carry,
     Table,
     add_row,
-    carry_of,
     clear_row,
     collect,
     empty_table,
@@ -264,7 +264,8 @@ def _run_leaf(
     sum, sum_low = buffer
     slot = state.slot
     width, low_width, columns, n = value.shape[1], low.shape[1], len(mod), held.shape[1]
-    carry = carry_of(program, events, mod)
+    rows = (program.sum_row, program.sum_of, events.sums, program.low_row, program.low_adds, events.lows)
+    carry = Carry(*rows, mod)
     i = first
     while i < last:
         j = i + 1

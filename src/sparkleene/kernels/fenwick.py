@@ -17,10 +17,10 @@ from sparkleene.kernels.program import ZERO, Array, Events, NumberSystem, Predic
 from sparkleene.kernels.ranks import Parts, Room, parts_of, roles_of, room_for
 from sparkleene.kernels.ticks import Transitions, longest, move_order, tick_symbol, transitions_of
 from sparkleene.kernels.vectors import (
+    Carry,
     Fresh,
     Table,
     add_row,
-    carry_of,
     clear_row,
     copy_row,
     empty_fresh,
@@ -79,7 +79,8 @@ def _run_stretch(
     tot, tot_low = total
     new, (into, into_low) = fresh.table, fresh.table
     to_state, to_event = fresh.state, fresh.event
-    carry = carry_of(program, events, mod)
+    rows = (program.sum_row, program.sum_of, events.sums, program.low_row, program.low_adds, events.lows)
+    carry = Carry(*rows, mod)
     width, columns, low_width = tot.shape[1], len(mod), tot_low.shape[1]
     single = width + low_width == 1
     clear_row(new, ZERO)

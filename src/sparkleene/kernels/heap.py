@@ -18,10 +18,10 @@ from sparkleene.kernels.ranks import Room, room_for, sort
 from sparkleene.kernels.skew_heaps import Heaps, clear, meld, pop
 from sparkleene.kernels.ticks import Transitions, longest, tick_symbol, transitions_of
 from sparkleene.kernels.vectors import (
+    Carry,
     Fresh,
     Table,
     add_row,
-    carry_of,
     clear_row,
     collect,
     empty_fresh,
@@ -112,7 +112,8 @@ def _run_stretch(
     into, into_low = new
     clear_row(new, ZERO)
     keep, states = program.keep, program.states
-    carry = carry_of(program, events, mod)
+    rows = (program.sum_row, program.sum_of, events.sums, program.low_row, program.low_adds, events.lows)
+    carry = Carry(*rows, mod)
     width, columns, low_width = value.shape[1], len(mod), low.shape[1]
     single = width + low_width == 1
     i, stop = lo, events.stop

@@ -11,7 +11,7 @@ from sparkleene.kernels.jit import helper, kernel
 from sparkleene.kernels.numbers import add, nonzero
 from sparkleene.kernels.program import NEXT, ZERO, Array, Events, NumberSystem, Predicates, Program
 from sparkleene.kernels.ticks import Transitions, tick_symbol, transitions_of
-from sparkleene.kernels.vectors import Table, add_row, carry_of, clear_row, copy_row, empty_table, is_blank, take_in
+from sparkleene.kernels.vectors import Carry, Table, add_row, clear_row, copy_row, empty_table, is_blank, take_in
 
 
 class Moves(NamedTuple):
@@ -114,7 +114,8 @@ def _advance(
     width, lows, columns, states = value.shape[1], low.shape[1], len(mod), program.states
     room = len(event) // states
     following, single = program.mode == NEXT, width + lows == 1
-    carry = carry_of(program, events, mod)
+    rows = (program.sum_row, program.sum_of, events.sums, program.low_row, program.low_adds, events.lows)
+    carry = Carry(*rows, mod)
     off, ops, code_off = predicates.off, predicates.op, predicates.code_off
     stack = np.zeros(len(predicates.code) + 1)
     sum, sum_low = np.zeros((1, width), value.dtype), np.full((1, lows), np.inf)

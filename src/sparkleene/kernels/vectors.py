@@ -12,7 +12,7 @@ import numpy as np
 
 from sparkleene.kernels.jit import helper
 from sparkleene.kernels.numbers import add, nonzero, null, times
-from sparkleene.kernels.program import Array, Events, Program
+from sparkleene.kernels.program import Array, Program
 
 
 class Table(NamedTuple):
@@ -113,13 +113,6 @@ def set_identity(matrix: Table, one: Array, low_adds: Array) -> None:
         for m in range(len(low_adds)):
             if low_adds[m]:
                 matrix.low[s, m * states + s] = 0.0
-
-
-@helper
-def carry_of(program: Program, events: Events, mod: Array) -> Carry:
-    """Return what the trends of a program carry along."""
-    rows = (program.sum_row, program.sum_of, events.sums)
-    return Carry(*rows, program.low_row, program.low_adds, events.lows, mod)
 
 
 @helper

@@ -95,7 +95,8 @@ class MeasureBinder:
         every = frozenset(scope.positive(range(len(scope.labels))))
         if extent == "length":
             return {Piece("sum", every, ()): Fraction(1)}, Fraction(0)
-        first, last = Piece("first", every, (self.time,)), Piece("last", every, (self.time,))
+        first = Piece("first", every, (self.time,), nullable=False)
+        last = Piece("last", every, (self.time,), nullable=False)
         return {last: Fraction(1), first: Fraction(-1)}, Fraction(0)
 
     def aggregate(self, inner: ast.Aggregate) -> Linear | None:
@@ -125,7 +126,8 @@ class MeasureBinder:
             scope.errors.report("negated-aggregate", message, inner.span)
             return None
         kind = "sum" if function in ("count", "sum") else function
-        return {Piece(kind, frozenset(positive), path): Fraction(1)}, Fraction(0)  # type: ignore[arg-type]
+        piece = Piece(kind, frozenset(positive), path, nullable=path != (self.time,))  # type: ignore[arg-type]
+        return {piece: Fraction(1)}, Fraction(0)
 
     def report(self, expr: ast.Expr, message: str, help: str | None = None) -> None:
         """Report what is no measure."""

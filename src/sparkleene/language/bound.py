@@ -136,6 +136,12 @@ class Measure:
     pieces: tuple[Piece, ...]
     constant: Fraction = Fraction(0)
 
+    @property
+    def is_whole(self) -> bool:
+        """Whether it only counts events, and so is an integer."""
+        numbers = [self.constant, *(piece.factor for piece in self.pieces)]
+        return not any(piece.path for piece in self.pieces) and all(one.denominator == 1 for one in numbers)
+
 
 Function = Literal["count", "min", "max", "sum", "avg", "var_pop", "var_samp", "stddev_pop", "stddev_samp"]
 

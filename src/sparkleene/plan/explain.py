@@ -11,15 +11,26 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from sparkleene.language.ast import Pattern, Repeat, Semantics
-from sparkleene.language.bound import Literal_, Output
+from sparkleene.language.bound import Literal_, Measure, Output
 from sparkleene.language.printer import pattern_to_text
 from sparkleene.language.trees import walk_pattern
+from sparkleene.plan.aggregates import SPREADS
 from sparkleene.plan.machine import START, State
 from sparkleene.plan.needed_columns import needed_columns
 from sparkleene.plan.physical import COMPLEXITY, Search
 from sparkleene.plan.plan import Plan
 from sparkleene.plan.positions import Guards, Positions
-from sparkleene.plan.text import attribute, comparison_to_text, count, length, names, number, table, term_to_text
+from sparkleene.plan.text import (
+    attribute,
+    comparison_to_text,
+    count,
+    length,
+    measure_to_text,
+    names,
+    number,
+    table,
+    term_to_text,
+)
 
 MOST_STATES = 16  # that are listed
 
@@ -365,6 +376,8 @@ class _Explainer:
 
     def parts(self, output: Output) -> list[str]:
         """Return what is carried along for an aggregate."""
+        if output.measure is not None:
+            return self.measured(output, output.measure)
         of = attribute(self.bound, output.labels, output.path) if output.path else names(self.bound, output.labels)
         match output.function:
             case "min" | "max":
@@ -376,6 +389,17 @@ class _Explainer:
             case _:
                 return [f"{part} of {of}" for part in ("sum of squares", "sum", "non-NULL occurrences")]
 
+    def measured(self, output: Output, measure: Measure) -> list[str]:
+        """Return what is carried along for an aggregate over trends."""
+        of = measure_to_text(self.bound, measure)
+        made = next(made for made in self.plan.aggregates.outputs if made.output is output)
+        count = "count of trends that have it" if made.block else "count of trends"
+        if output.function in ("min", "max"):
+            return [f"{output.function} over trends of {of}"]
+        if output.function in ("sum", "avg"):
+            return [f"sum over trends of {of}", count]
+        return [f"{part} over trends of {of}" for part in ("sum of squares", "sum")] + [count]
+
     def formula(self, output: Output) -> str:
         """Say what an aggregate is made of."""
         first, *rest = self.parts(output)
@@ -386,7 +410,11 @@ class _Explainer:
         if output.log is not None:
             return f"log{output.log}({first})"
         if output.function == "avg":
-            return f"{first} / {rest[0]}"
+            return f"{first} / {rest[0]}" if output.measure is None else f"({first}) / ({rest[0]})"
+        if output.function in SPREADS:
+            what = "variance" if output.function.startswith("var") else "standard deviation"
+            whole = "" if output.function.endswith("pop") else " of a sample"
+            return f"the {what}{whole} that these give: {', '.join((first, *rest))}"
         return first
 
     def cost(self) -> Rows:

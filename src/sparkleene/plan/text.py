@@ -8,7 +8,7 @@ from itertools import zip_longest
 from typing import Literal
 
 from sparkleene.language import ast
-from sparkleene.language.bound import Bound, Call, Field, Interval, Literal_, Path, Term
+from sparkleene.language.bound import Bound, Call, Field, Interval, Literal_, Measure, Path, Term
 from sparkleene.language.printer import expr_to_text
 from sparkleene.plan.predicates import Comparison, Threshold
 
@@ -98,6 +98,19 @@ def attribute(bound: Bound, labels: Iterable[int] | None, path: Path) -> str:
         return expr_to_text(ast.Ref((bound.labels[chosen[0]].name, *path)))
     every = [i for i, label in enumerate(bound.labels) if not label.negated]
     return f"{'' if chosen == every else f'({names(bound, chosen)}).'}{expr_to_text(ast.Ref(path))}"
+
+
+def measure_to_text(bound: Bound, measure: Measure) -> str:
+    """Return a measure of trends as it could be written."""
+    parts = []
+    for piece in measure.pieces:
+        of = attribute(bound, piece.labels, piece.path) if piece.path else names(bound, piece.labels)
+        word = piece.kind.upper() if piece.path else "COUNT"
+        size = "" if abs(piece.factor) == 1 else f"{number(abs(piece.factor))} * "
+        parts.append(f"{'-' if piece.factor < 0 else '+'} {size}{word}({of})")
+    if measure.constant:
+        parts.append(f"{'-' if measure.constant < 0 else '+'} {number(abs(measure.constant))}")
+    return " ".join(parts).removeprefix("+ ")
 
 
 def length(value: Fraction, unit: Unit) -> str:

@@ -17,7 +17,7 @@ from sparkleene.columns.expressions import drop_sides, evaluate
 from sparkleene.columns.fields import find_column
 from sparkleene.columns.labels import label_masks
 from sparkleene.columns.reading import Options
-from sparkleene.language.bound import Call, Field, Literal_, Path, Term
+from sparkleene.language.bound import Call, Field, Literal_, Output, Path, Term
 from sparkleene.language.trees import map_fields
 from sparkleene.plan.part import Part
 from sparkleene.plan.plan import Plan
@@ -84,9 +84,7 @@ def _lower_plan(plan: Plan, type: str | None, flat: _Columns, masks: bool) -> Pl
     bound = replace(
         bound,
         keys=tuple(replace(key, path=flat.path(key.path)) for key in bound.keys),
-        outputs=tuple(
-            replace(output, path=flat.path(output.path)) if output.path else output for output in bound.outputs
-        ),
+        outputs=tuple(_lower_output(output, flat) for output in bound.outputs),
     )
     pairs = tuple(
         Pair(
@@ -98,6 +96,15 @@ def _lower_plan(plan: Plan, type: str | None, flat: _Columns, masks: bool) -> Pl
         for pair in plan.pairs
     )
     return Plan(bound, plan.machine, pairs, plan.backward)
+
+
+def _lower_output(output: Output, flat: _Columns) -> Output:
+    """Return an aggregate over flat columns."""
+    measure = output.measure
+    if measure is not None:
+        pieces = (replace(one, path=flat.path(one.path)) if one.path else one for one in measure.pieces)
+        return replace(output, measure=replace(measure, pieces=tuple(pieces)))
+    return replace(output, path=flat.path(output.path)) if output.path else output
 
 
 def needs_types(plan: Plan) -> bool:
