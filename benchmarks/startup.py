@@ -2,14 +2,17 @@
 
 make bench ARGS="startup"            with prebuilt kernels, and with an empty cache for two kinds
 STARTUP=every make bench ARGS="startup"    with an empty cache for every kind, some minutes
+STARTUP=install make bench ARGS="startup"  also `make setup`, `make demo`, `make wheel` of a fresh copy, ten minutes
 """
 
 from __future__ import annotations
 
 import os
+import shutil
 import subprocess
 import sys
 import tempfile
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -17,6 +20,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from benchmarks.common import Line
+
+ROOT = Path(__file__).parents[1]
 
 FIRST = """
 import sys, time
@@ -117,6 +122,27 @@ def run(scale: float = 1.0) -> Iterator[Line]:
             f"{one:.2f} s, {two:.2f} s (bound: 1.5 s more); a job that does nothing {bare:.2f} s, {again:.2f} s"
         )
         yield Line("first job / second on Spark", one / two, "", detail)
+
+    if os.environ.get("STARTUP") == "install":
+        yield from _install()
+
+
+def _install() -> Iterator[Line]:
+    """Measure a checkout that nothing was done in: how long it takes to be ready, and what it gives to others."""
+    names = (".venv", ".git", "build", "dist", "prebuilt", ".*_cache", ".hypothesis", "__pycache__")
+    with tempfile.TemporaryDirectory() as folder:
+        copy = shutil.copytree(ROOT, Path(folder, "sparkleene"), ignore=shutil.ignore_patterns(*names))
+        seconds = {}
+        for target in ("setup", "demo", "wheel"):
+            begin = time.perf_counter()
+            without = {name: value for name, value in os.environ.items() if name not in ("PYTHONPATH", "MAKEFLAGS")}
+            subprocess.run(["make", "-s", "-C", copy, target], env=without, capture_output=True, check=True)
+            seconds[target] = time.perf_counter() - begin
+        [wheel] = Path(copy, "dist").glob("*.whl")
+        detail = f"{seconds['setup']:.0f} s, {seconds['demo']:.0f} s"
+        yield Line("make setup / make demo, of a fresh copy", seconds["setup"] / seconds["demo"], "", detail)
+        size = wheel.stat().st_size / 1e6
+        yield Line("the wheel / 30 MB", size / 30, "<= 1", f"{size:.1f} MB, built in {seconds['wheel']:.0f} s")
 
 
 def _fresh_sessions(data: str, what: str) -> tuple[float, float]:
