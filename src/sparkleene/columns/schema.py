@@ -18,6 +18,7 @@ from sparkleene.columns.times import time_column, window_offset, window_units
 from sparkleene.columns.values import exact_values, low_values, sum_values
 from sparkleene.errors import Place
 from sparkleene.language.bound import Field, Literal_, Term
+from sparkleene.plan.aggregates import is_whole
 from sparkleene.plan.plan import Plan
 from sparkleene.plan.predicates import separate, sides
 
@@ -60,7 +61,7 @@ def result_schema(plan: Plan, table: pa.Table, options: Options, place: Place) -
         if output.path:
             given = (table, output.path, place, output.span)
             exact_values(*given) if exact else sum_values(*given)
-        text = exact and output.function in ("count", "sum") and output.log is None
+        text = exact and is_whole(output)
         fields.append((output.name, pa.string() if text else pa.float64()))
     return pa.schema(fields)
 

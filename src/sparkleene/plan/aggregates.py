@@ -87,6 +87,11 @@ def ends_of(pieces: list[Piece] | tuple[Piece, ...]) -> list[Piece]:
             for piece in pieces if piece.kind != "sum"]  # fmt: skip
 
 
+def is_whole(output: Output) -> bool:
+    """Tell whether an output over integers is always an integer."""
+    return output.function in ("count", "sum") and output.log is None
+
+
 def aggregates(bound: Bound) -> Aggregates:
     """Find the totals and lows that the outputs of a query need."""
     totals: dict[Total, int] = {}
