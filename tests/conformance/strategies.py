@@ -36,6 +36,7 @@ KINDS = {
     "f": "float64",
     "k": "int64",  # a key
 }
+SPREADS = ("VAR_POP", "VAR_SAMP", "STDDEV_POP", "STDDEV_SAMP")
 COMPARISONS = ("<", "<=", ">", ">=", "!=", "<=", ">=", "=")
 
 Row = dict[str, Any]
@@ -328,6 +329,27 @@ def aggregates(words: tuple[str, ...]) -> st.SearchStrategy[str]:
     return more.map(lambda items: ", ".join(["COUNT(*) AS n", *(f"{e} AS o{i}" for i, e in enumerate(items))]))
 
 
+@cache
+def measures(words: tuple[str, ...]) -> st.SearchStrategy[str]:
+    """Draw more of the RETURN clause: aggregates over measures of trends, and spreads."""
+    attributes = st.sampled_from([f"{word}.{name}" for word in words for name in "xyf"] + ["x", "f", "time"])
+    piece = st.one_of(
+        st.sampled_from(["LENGTH", "DURATION", "DURATION()"]),
+        st.sampled_from(words).map("COUNT({})".format),
+        st.builds("{}({})".format, st.sampled_from(["FIRST", "LAST", "FIRST", "LAST", "SUM"]), attributes),
+    )
+    forms = st.sampled_from(["{}", "{}", "{} - {}", "{} + {}", "2 * {} - {}", "{} + 1", "-{}"])
+    measure = st.builds(lambda form, *pieces: form.format(*pieces), forms, piece, piece)
+    functions = st.sampled_from(["SUM", "AVG", "MIN", "MAX", *SPREADS])
+    item = st.one_of(
+        st.builds("{}({})".format, functions, measure),
+        st.builds("{}({})".format, functions, measure),
+        st.builds("{}({})".format, st.sampled_from(SPREADS), attributes),
+    )
+    some = st.lists(item, min_size=1, max_size=3)
+    return some.map(lambda items: "".join(f", {e} AS m{i}" for i, e in enumerate(items)))
+
+
 # ---- rows
 
 
@@ -381,6 +403,7 @@ def case(
     float_times: bool = False,
     max_rows: int = 12,
     pattern: Pattern | None = None,
+    measured: bool = False,
 ) -> Case:
     """Draw a valid query and its rows; None leaves a choice to chance, True and False make it."""
 
@@ -388,7 +411,7 @@ def case(
         return draw(st.integers(1, one_in)) == one_in if asked is None else asked
 
     if pattern is None:
-        pattern = draw(patterns(negation=negation, conjunction=conjunction))
+        pattern = draw(patterns(negation=negation, conjunction=False if measured else conjunction))
     positive = tuple(dict.fromkeys(atom.label for atom, negated in atoms(pattern) if not negated))
     types = tuple(dict.fromkeys(atom.type for atom, _ in atoms(pattern)))
     usual = tuple(atom.type for atom, negated in atoms(pattern) for _ in range(1 if negated else 2))
@@ -410,7 +433,7 @@ def case(
 
     within = draw(windows(kinds))
     clauses = [
-        f"RETURN {draw(aggregates(words))}",
+        f"RETURN {draw(aggregates(words))}{draw(measures(words)) if measured else ''}",
         f"PATTERN {show(pattern)}",
         f"SEMANTICS {semantics or draw(st.sampled_from(SEMANTICS))}",
         f"WHERE {' AND '.join(where)}" if where else "",

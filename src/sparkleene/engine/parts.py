@@ -18,6 +18,7 @@ from sparkleene.kernels.wide import add_multiples, is_positive, log2, ratio, to_
 from sparkleene.plan.aggregates import SPREADS, Made
 
 Array = np.ndarray[Any, Any]
+NOISE = 2.0**-48  # of the squares: a variance below that is what rounding leaves of equal values
 
 
 def part_width(made: Made) -> int:
@@ -59,7 +60,8 @@ def _variance(made: Made, columns: Sequence[Array], count: Array, units: Sequenc
     squares = first if made.output.measure is None else third + 2.0 * first
     scale, centre = units[made.of[1]]
     constant = 0.0 if made.output.measure is None else float(made.output.measure.constant)
-    variance = np.maximum(squares - second * second, 0.0) * scale**2
+    variance = squares - second * second
+    variance = np.where(variance <= NOISE * squares, 0.0, variance) * scale**2
     return to_wide(variance), to_wide(second * scale + centre + constant)
 
 
