@@ -16,7 +16,7 @@ from sparkleene.errors import Place
 from sparkleene.olap.hierarchy import Hierarchy, read_hierarchy
 
 TimeUnit = Literal["nanoseconds", "microseconds", "milliseconds", "seconds", "minutes", "hours", "days"]
-Numbers = Literal["double", "exact"]
+Numbers = Literal["double", "long", "exact"]
 HierarchyLike = Mapping[str, str] | str | os.PathLike[str] | Hierarchy
 """A hierarchy as users give it: names to those above them, or a file of them."""
 
@@ -65,7 +65,8 @@ class QueryOptions:
             given["hierarchy"] = read_hierarchy(concepts)
         made = replace(self, **given)  # type: ignore[arg-type]
         if made.numbers not in get_args(Numbers):
-            raise place.mistake("bad-option", f"numbers is '{made.numbers}'", help="choose 'double' or 'exact'")
+            help = "choose 'double', 'long' or 'exact'"
+            raise place.mistake("bad-option", f"numbers is '{made.numbers}'", help=help)
         number = isinstance(made.offset, int | float | Fraction) and math.isfinite(made.offset)
         if made.offset is not None and not number and not isinstance(made.offset, timedelta):
             help = "pass a number or a timedelta"

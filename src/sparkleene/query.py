@@ -280,7 +280,8 @@ def query(text: str, **options: Unpack[Keywords]) -> Query:
         tiebreak: a column that orders rows of equal time; without it they are simultaneous.
         types: event types defined by conditions on columns, for tables without a type column.
         time_unit: what a time column of numbers counts, so that windows may be given in units.
-        numbers: "double" for 64-bit floats, "exact" for integers of any length as decimal text.
+        numbers: "double" for 64-bit floats, "long" for counts as 64-bit integers (a count beyond 2^53 is an error),
+            "exact" for integers of any length as decimal text.
         offset: moves the windows' starts: a number in the time column's unit, or a timedelta.
         hierarchy: maps types to concepts above them, or is a file that does; the pattern may name concepts.
 

@@ -31,6 +31,18 @@ def one(text: str, data: pa.Table, **options: Any) -> Row:
     return row  # type: ignore[no-any-return]
 
 
+def test_long_counts_are_integers_or_an_error_that_names_the_window() -> None:
+    text = "RETURN COUNT(*), COUNT(A) AS a, SUM(A.time) AS s PATTERN A+ WITHIN 100 SLIDE 100"
+    (row,) = sk.query(text, numbers="long").run(table("AAAA")).to_pylist()
+    assert row == {"window_start": 0, "window_end": 100, "count": 15, "a": 32, "s": 80.0}
+    assert [type(row[name]) for name in ("count", "a", "s")] == [int, int, float]
+    # 53 events have 2^53 - 1 trends, the last count that a double tells from its neighbours.
+    assert one("RETURN COUNT(*) PATTERN A+", table("A" * 53), numbers="long") == {"count": 2**53 - 1}
+    late = pa.concat_tables([table("AAAA"), table("A" * 60, np.arange(100, 160))])
+    with pytest.raises(sk.DataError, match="'count' is more than 2\\^53 at window_start 100"):
+        sk.query(text, numbers="long").run(late)
+
+
 def value(text: str) -> Fraction:
     """Read the decimal text of an exact number, however long."""
     sign, digits = (-1, text[1:]) if text.startswith("-") else (1, text)

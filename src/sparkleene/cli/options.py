@@ -108,6 +108,9 @@ def _reading_options(
     offset: Annotated[
         str | None, typer.Option(metavar="LENGTH", help="How much later windows start, such as '15 minutes'.")
     ] = None,
+    long: Annotated[
+        bool, typer.Option("--long", help="Counts as whole numbers, exact up to 2^53; beyond it is an error.")
+    ] = False,
     exact: Annotated[bool, typer.Option("--exact", help="Exact numbers of any length instead of doubles.")] = False,
     hierarchy: Annotated[
         str | None,
@@ -121,7 +124,7 @@ def _reading_options(
             "types": inputs.parse_pairs(define, "--define", "Name='price > 10'") or None,
             "tiebreak": tiebreak,
             "time_unit": time_unit,
-            "numbers": "exact" if exact else "double",
+            "numbers": "exact" if exact else "long" if long else "double",
             "offset": inputs.parse_offset(offset),
             "hierarchy": hierarchy,
         }

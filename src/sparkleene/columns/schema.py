@@ -62,7 +62,8 @@ def result_schema(plan: Plan, table: pa.Table, options: Options, place: Place) -
             given = (table, output.path, place, output.span)
             exact_values(*given) if exact else sum_values(*given)
         text = exact and is_whole(output)
-        fields.append((output.name, pa.string() if text else pa.float64()))
+        long = options.numbers == "long" and output.function == "count" and output.log is None
+        fields.append((output.name, pa.string() if text else pa.int64() if long else pa.float64()))
     return pa.schema(fields)
 
 

@@ -36,6 +36,7 @@ class Recipe:
     outputs: tuple[Made, ...]  # with the totals, or the low, that each is made of
     blocks: int = 1
     units: tuple[Unit, ...] = ()  # what the numbers of totals in doubles mean
+    long: bool = False  # whether counts are integers of 64 bits
 
 
 class Runnable(NamedTuple):
@@ -120,7 +121,7 @@ def build_arrays(
         backward,
         find_bursts(plan.copy_finder, program, symbol, options.choice) if bursts else None,
     )
-    return arrays, Recipe(sums.totals, lows.back, made.outputs, made.blocks, sums.units)
+    return arrays, Recipe(sums.totals, lows.back, made.outputs, made.blocks, sums.units, options.numbers == "long")
 
 
 def _momentary(plan: Plan, symbols: Array, tied: bool, labels: int) -> Runnable | None:

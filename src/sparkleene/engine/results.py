@@ -12,6 +12,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from sparkleene.columns.fields import EXACT
 from sparkleene.columns.keys import codes, combine_codes
 from sparkleene.columns.values import low_values
 from sparkleene.engine.arrays import Recipe
@@ -27,6 +28,7 @@ from sparkleene.engine.parts import (
 )
 from sparkleene.engine.run import Evaluated
 from sparkleene.engine.substreams import read_only
+from sparkleene.errors import DataError, Diagnostic
 from sparkleene.kernels import results as kernel
 from sparkleene.kernels.vectors import Table
 from sparkleene.kernels.wide import WIDE, is_positive, to_double
@@ -55,7 +57,8 @@ def write_results(evaluated: Evaluated, zeros: bool = False) -> pa.Table:
         if made.is_low:
             columns[name] = _low_column(cells, recipe, made)
         elif cells.integers is None:
-            columns[name] = double_column(made, write_parts(made, cells.values, recipe.units))
+            parts = write_parts(made, cells.values, recipe.units)
+            columns[name] = _number_column(made, parts, recipe.long, cells.columns)
         else:
             columns[name] = exact_column(made, _exact_parts(cells, recipe, made))
     return pa.table(columns)
@@ -105,19 +108,20 @@ def add_partial(plan: Plan, table: pa.Table, numbers: str) -> pa.Table:
     raw = ordered.column(SUMS).to_pylist()
     edges = np.cumsum([1, *(part_width(made) for made in outputs)]).tolist()
     values = np.zeros((len(row), 1), WIDE)
-    if numbers == "double":
+    if numbers != "exact":
         values = np.frombuffer(b"".join(raw), WIDE).reshape(len(row), edges[-1])
     sums, least = _add_runs(values, np.where(np.isnan(keys), np.inf, keys), starts)
     low = {output.name: back(least[:, i]) for i, (output, (_, back)) in enumerate(lows)}
-    exact = [] if numbers == "double" else [[read_decimal(one) for one in cell.decode().split()] for cell in raw]
+    exact = [] if numbers != "exact" else [[read_decimal(one) for one in cell.decode().split()] for cell in raw]
+    places = dict(columns)
     for made, (begin, end) in zip(outputs, pairwise(edges), strict=True):
         spread = part_width(made) == 3
         if made.is_low:
             columns[made.output.name] = low[made.output.name]
-        elif numbers == "double":
+        elif numbers != "exact":
             parts = sums[:, begin:end]
             parts = add_spreads(values[:, begin:end], parts, starts) if spread else parts
-            columns[made.output.name] = double_column(made, parts)
+            columns[made.output.name] = _number_column(made, parts, numbers == "long", places)
         else:
             runs = [[cell[begin:end] for cell in exact[a:b]] for a, b in pairwise([*starts.tolist(), len(row)])]
             added = [add_exact_spreads(run) if spread else _add_columns(run) for run in runs]
@@ -132,7 +136,7 @@ def adds_up(plan: Plan, numbers: str) -> bool:
     """
     plain = all(made.output.function in ("count", "min", "max") and made.output.log is None
                 for made in plan.aggregates.outputs)  # fmt: skip
-    return plain and numbers == "double"
+    return plain and numbers != "exact"
 
 
 def select_member(evaluated: Evaluated, k: int) -> Evaluated:
@@ -272,6 +276,21 @@ def _low_column(cells: _Cells, recipe: Recipe, made: Made) -> pa.Array:
     """Return a column of minima or maxima."""
     at = made.block * len(recipe.lows) + made.of[0]
     return recipe.lows[made.of[0]](cells.lows[:, at])
+
+
+def _number_column(made: Made, parts: Array, long: bool, columns: dict[str, Any]) -> pa.Array:
+    """Return a column of doubles, or `long` counts; `columns` are those of the window and the group."""
+    found = double_column(made, parts)
+    if not long or made.output.function != "count" or made.output.log is not None:
+        return found
+    large = np.flatnonzero(np.asarray(found) > EXACT)
+    if large.size:
+        row = {name: column[int(large[0])].as_py() for name, column in columns.items()}
+        where = ", ".join(f"{name} {value}" for name, value in row.items() if name != WINDOW[1])
+        message = f"'{made.output.name}' is more than 2^53{f' at {where}' if where else ''}"
+        help = "use numbers='exact' for counts of any size, numbers='double' for rounded ones"
+        raise DataError([Diagnostic("overflow", message, help=help)])
+    return found.cast(pa.int64())
 
 
 def _exact_parts(cells: _Cells, recipe: Recipe, made: Made) -> list[list[Fraction]]:

@@ -59,7 +59,7 @@ class Carry:
         window = plan.bound.window
         typed = [key.labels for key in plan.bound.keys if key.labels is not None]
         slides = window is None or window.slide is not None
-        self.linear = slides and not plan.pairs and not typed and run.options.numbers == "double"
+        self.linear = slides and not plan.pairs and not typed and run.options.numbers != "exact"
         if window is None or not slides:
             self.sheds = False
         elif window.unit == "events":

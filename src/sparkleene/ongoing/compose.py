@@ -43,7 +43,7 @@ def why_not_combined(plan: Plan, schema: pa.Schema, options: Options) -> str | N
         return "windows of events count the rows before them"
     if window is not None and window.slide is None:
         return "windows without a slide end where trends end"
-    if options.numbers != "double":
+    if options.numbers == "exact":
         return "exact integers need the rows a second time"
     if any(total.central for total in plan.aggregates.totals):
         return "VAR and STDDEV keep their digits by a number near the mean of all rows"

@@ -371,6 +371,8 @@ class _Explainer:
             yield "" if i else "returned", f"{output.name} = {self.formula(output)}"
         if self.reading.numbers == "exact":
             yield "numbers", "exact: counts and sums of any length, as decimal text"
+        elif self.reading.numbers == "long":
+            yield "numbers", "long: counts are integers, exact up to 2^53, and an error beyond; the rest is double"
         else:
             yield "numbers", "double: exact up to 2^53, then rounded; Infinity beyond the range of a double"
 
