@@ -20,8 +20,8 @@ setup: kernels ## create .venv with all that tests and demo need (PYTHON=... cho
 kernels: $(STAMP) ## compile all kernels beforehand, unless those of these sources are there
 	@$(PY) -m sparkleene.kernels.build
 
-wheel: $(STAMP) ## build the wheel with kernels for all x86-64 processors into dist/
-	@$(PY) -m pip wheel -qq --disable-pip-version-check --no-deps --wheel-dir dist .
+wheel: $(if $(PYTHON),,$(STAMP)) ## build the wheel, with kernels, into dist/ (PYTHON=... for another Python)
+	@$(or $(PYTHON),$(PY)) -m pip wheel -qq --disable-pip-version-check --no-deps --wheel-dir dist .
 	@ls -l dist/*.whl
 
 test: kernels ## run the tests, the doctests and the examples in README and docs, two files at a time

@@ -28,7 +28,8 @@ class KernelHook(BuildHookInterface[Any]):
             return
         source = Path(self.root, "src")
         command = [sys.executable, "-m", "sparkleene.kernels.build", "--every-level"]
-        subprocess.run(command, env={**os.environ, "PYTHONPATH": str(source)}, check=True)
+        path = os.pathsep.join(filter(None, (str(source), os.environ.get("PYTHONPATH"))))  # pip's own has numba
+        subprocess.run(command, env={**os.environ, "PYTHONPATH": path}, check=True)
         if Path(source, "sparkleene", "kernels", "prebuilt").is_dir():
             build_data["artifacts"].append("src/sparkleene/kernels/prebuilt/*/*")
             build_data["pure_python"] = False

@@ -17,6 +17,9 @@ import time
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import islice
 from pathlib import Path
+from typing import Any
+
+from numba.core import bytecode
 
 from sparkleene.kernels.forms import forms
 from sparkleene.kernels.store import PREBUILT, folder_name
@@ -24,13 +27,32 @@ from sparkleene.kernels.target import Target, prebuilt_targets
 
 _SHARE = "import sys; from sparkleene.kernels.build import compile_share; compile_share(*map(int, sys.argv[1:]))"
 
+PROCESSES = 2  # not as many as there are processors: it decides which bytes the files have
+
 
 class BuildError(Exception):
     """A process that compiles kernels has failed."""
 
 
+class _Function(bytecode.FunctionIdentity):
+    """A function whose file is named from the folder of its package on, not from where that happens to be.
+
+    Machine code that raises an error has that name in it, and pip builds in a folder with another name every time.
+    """
+
+    @classmethod
+    def from_function(cls, pyfunc: Any) -> Any:
+        """Return what numba knows of a function."""
+        found = super().from_function(pyfunc)
+        folders = [f"{folder}{os.sep}" for folder in sys.path if folder]
+        above = [folder for folder in folders if found.filename.startswith(folder)]
+        found.filename = found.filename.removeprefix(max(above, key=len, default=""))
+        return found
+
+
 def compile_share(share: int, of: int) -> None:
     """Compile every `of`-th form, and print the name of each when it is there."""
+    bytecode.FunctionIdentity = _Function
     for form in islice(forms(), share, None, of):
         form.compile()
         print(form.name, flush=True)
@@ -77,11 +99,11 @@ def compile_all(environments: Sequence[Mapping[str, str]]) -> Iterator[str]:
             process.terminate()
 
 
-def prebuild(target: Target, package: Path, processes: int) -> Iterator[str]:
+def prebuild(target: Target, package: Path, processes: int = PROCESSES) -> Iterator[str]:
     """Compile all kernels for a level into a package's folder of kernels; yield names as they are done.
 
-    Processes do not share anything, and each compiles the same forms every time: the same sources give the same
-    files.
+    The same sources give the same files, wherever they are and whatever the machine: names in machine code tell how
+    many functions a process had compiled before, so each process has the same forms in the same order every time.
     """
     name = folder_name(target)
     with tempfile.TemporaryDirectory() as made:
@@ -92,6 +114,7 @@ def prebuild(target: Target, package: Path, processes: int) -> Iterator[str]:
                     "NUMBA_CPU_FEATURES": target.features,
                     "NUMBA_CACHE_DIR": str(Path(made, str(share))),
                     "PYTHONHASHSEED": "0",
+                    "SPARKLEENE_COMPILE": "",  # whatever is forbidden elsewhere
                     "SPARKLEENE_PREBUILT": "ignore",
                 }
                 for share in range(processes)
@@ -116,7 +139,7 @@ def prebuild(target: Target, package: Path, processes: int) -> Iterator[str]:
 
 def main(arguments: Sequence[str]) -> None:
     """Build into the package that this module belongs to, unless all is there."""
-    package, processes = Path(__file__).parent, os.cpu_count() or 1
+    package = Path(__file__).parent
     targets = prebuilt_targets()[: None if "--every-level" in arguments else 1]
     if not targets:
         print("For this kind of machine kernels are compiled when they are first used, not beforehand.")
@@ -124,7 +147,7 @@ def main(arguments: Sequence[str]) -> None:
         if (package / PREBUILT / folder_name(target)).is_dir():
             continue
         begin, count = time.monotonic(), count_forms()
-        for done, _ in enumerate(prebuild(target, package, processes), 1):
+        for done, _ in enumerate(prebuild(target, package), 1):
             if sys.stdout.isatty():
                 print(f"\rCompiling kernels for {target.cpu}: {done} of {count}", end="", flush=True)
         lead = "\r" if sys.stdout.isatty() else ""

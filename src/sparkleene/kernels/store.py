@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import fcntl
 import hashlib
+import io
 import os
 import pickle
 import shutil
@@ -28,7 +29,8 @@ import llvmlite
 import numba
 from numba.core.caching import CompileResultCacheImpl, _Cache
 from numba.core.runtime import rtsys
-from numba.core.serialize import dumps
+from numba.core.serialize import NumbaPickler
+from numba.core.types import Type
 
 from sparkleene.kernels.target import Target, prebuilt_targets
 
@@ -132,9 +134,27 @@ def read_kernel(folder: Traversable | None, name: str) -> Any:
     return pickle.loads(rest) if hashlib.sha256(rest).digest() == check else None
 
 
+class _Pickler(NumbaPickler):
+    """Leaves out the numbers that a process gives to types, so that the same kernel gives the same bytes."""
+
+    def reducer_override(self, obj: Any) -> Any:
+        if isinstance(obj, Type):
+            reduced: Any = obj.__reduce__()
+            rebuild, (make, arguments, state) = reduced
+            return rebuild, (make, arguments, {name: one for name, one in state.items() if name != "_code"})
+        return super().reducer_override(obj)
+
+
+def to_bytes(payload: Any) -> bytes:
+    """Return a compiled kernel as the bytes that are kept."""
+    buffer = io.BytesIO()
+    _Pickler(buffer, protocol=4).dump(payload)
+    return buffer.getvalue()
+
+
 def write_kernel(folder: Path, name: str, payload: Any) -> None:
     """Write a kernel, as a whole or not at all."""
-    data = dumps(payload)
+    data = to_bytes(payload)
     with tempfile.NamedTemporaryFile(dir=folder, prefix=".new-", delete=False) as file:
         file.write(hashlib.sha256(data).digest() + data)
     os.replace(file.name, folder / name)
