@@ -10,6 +10,7 @@ import math
 from collections import Counter
 from collections.abc import Collection
 from dataclasses import dataclass
+from datetime import datetime, timedelta
 from functools import cache
 from typing import Any
 
@@ -54,10 +55,17 @@ class Case:
     offset: int
     numbers: str
     float_times: bool = False  # halves, exact in binary
+    clock: str | None = None  # a "number" or a "timestamp", where conditions speak of durations and functions
+
+    @property
+    def time_unit(self) -> str | None:
+        """What times that are numbers count."""
+        return "seconds" if self.clock == "number" else None
 
     def bound(self) -> Bound:
         """Return the query bound to the columns of the rows."""
-        return bind(parse(self.text), columns=tuple(KINDS), any_type=self.type is None)
+        untyped = self.type is None
+        return bind(parse(self.text), columns=tuple(KINDS), any_type=untyped, time_unit=self.time_unit)
 
     def expected(self) -> list[dict[str, object]]:
         """Return what the reference says."""
@@ -284,6 +292,53 @@ def adjacent_predicates(draw: st.DrawFn, pairs: tuple[tuple[str, str], ...]) -> 
     return draw(st.sampled_from(forms))
 
 
+@st.composite
+def timely_predicates(draw: st.DrawFn, pairs: tuple[tuple[str, str], ...], labels: tuple[str, ...]) -> str:
+    """Draw a condition with durations, GAP, PREV or functions, on one event or on two neighbours."""
+    label, op, value = draw(st.sampled_from(labels)), draw(st.sampled_from(COMPARISONS)), draw(st.integers(-1, 3))
+    local = [
+        f"ABS({label}.x) {op} {value}",
+        f"ROUND({label}.f) {op} {value}",
+        f"ROUND({label}.f * 1.3, 1) {op} 0.5",
+        f"ROUND({label}.x * 7, -1) {op} {value}",
+        f"FLOOR({label}.f) {op} {value}",
+        f"CEIL({label}.f / {label}.x) {op} {value}",
+        f"LEAST({label}.x, {label}.y, 1) {op} {label}.f",
+        f"GREATEST({label}.x, {label}.f) {op} {value}",
+        f"COALESCE({label}.x, {label}.f, {value}) {op} 1",
+        f"LOWER({label}.type) LIKE 'a%'",
+        f"UPPER({label}.type) NOT LIKE '_'",
+        f"{label}.time - {label}.time {op} {value} * 1 second",
+        f"{label}.time + {label}.x * 1 second {op} {label}.time + 1.5 seconds * {label}.f",
+        f"({label}.time - {label}.time + 3 s) / 2 seconds {op} {value}",
+    ]
+    one, two = draw(st.sampled_from(pairs)) if pairs else ("", "")
+    adjacent = [
+        f"GAP {op} {value} * 1 second",
+        "GAP <= 3 seconds",
+        f"GAP() {op} 2 s",
+        f"GAP({one}, {two}) {op} 2000 ms",
+        f"GAP({one}, {two}) * 2 {op} 3 seconds * {one}.y",
+        f"NEXT({two}).time - {one}.time {op} {one}.x * 1 second",
+        f"{one}.time + 1.5 * 2 seconds {op} NEXT({two}).time",
+        f"{two}.x {op} PREV({one}).x",
+        f"PREV({one}).time + {value} * 1 s {op} {two}.time",
+        f"({one}.x {op} NEXT({two}).x OR GAP {op} 2 seconds)",
+        f"GAP({one}, {two}) * {one}.y {op} NEXT({two}).x * 2 seconds",
+        f"ABS(NEXT({two}).x - {one}.x) {op} {value}",
+        f"ABS(NEXT({two}).f - {one}.f) <= {one}.y",
+        f"ABS({one}.f) {op} ABS(NEXT({two}).x)",
+        f"ROUND({one}.f + NEXT({two}).f) {op} {value}",
+        f"FLOOR({one}.f * NEXT({two}).x) {op} {value}",
+        f"CEIL({one}.f * NEXT({two}).x) {op} {value}",
+        f"LEAST({one}.x, NEXT({two}).f) {op} {value}",
+        f"GREATEST({one}.x, NEXT({two}).f, {one}.y) {op} {value}",
+        f"COALESCE({one}.x, NEXT({two}).x, {one}.y) {op} {value}",
+        f"LOWER({one}.type) {op} LOWER(NEXT({two}).type)",
+    ]
+    return draw(st.sampled_from(local + adjacent * 2 if pairs else local))
+
+
 @cache
 def equivalences(words: tuple[str, ...]) -> st.SearchStrategy[str]:
     """Draw equivalence attributes of every row, or of the events of a label or type."""
@@ -385,6 +440,13 @@ def most_rows(pattern: Pattern, max_rows: int = 12) -> int:
     return min(limit, max_rows)
 
 
+def _time(seconds: int, halves: bool, clock: str | None) -> int | float | datetime:
+    """Return a time as it is in the rows of a case."""
+    if clock == "timestamp":
+        return datetime(2024, 5, 1) + timedelta(seconds=seconds)
+    return seconds / 2 if halves else seconds
+
+
 # ---- cases
 
 
@@ -401,6 +463,7 @@ def case(
     tiebreak: bool | None = None,
     numbers: str | None = None,
     float_times: bool = False,
+    clock: str | None = None,
     max_rows: int = 12,
     pattern: Pattern | None = None,
     measured: bool = False,
@@ -425,6 +488,8 @@ def case(
         where += [draw(adjacent_predicates(pairs)) for _ in range(draw(st.sampled_from([1, 1, 1, 2])))]
     elif adjacent:
         reject()
+    if clock is not None:
+        where += draw(st.lists(timely_predicates(pairs, positive), min_size=1, max_size=2))
     grouped = ""
     if chance(keys, 3):
         chosen = draw(st.sampled_from(["where", "group", "both"]))
@@ -444,13 +509,14 @@ def case(
     drawn_rows = draw(streams(usual, most_rows(pattern, 9 if untyped and max_rows > 9 else max_rows)))
     drawn = Case(
         text=" ".join(clause for clause in clauses if clause),
-        rows=tuple({**row, "time": row["time"] / 2} for row in drawn_rows) if float_times else drawn_rows,
+        rows=tuple({**row, "time": _time(row["time"], float_times, clock)} for row in drawn_rows),
         time="time",
         type=None if untyped else "type",
         tiebreak="s" if chance(tiebreak, 4) else None,
         offset=draw(st.sampled_from([0, 0, 1, -2])) if "SLIDE" in within and "EVENTS" not in within else 0,
         numbers=numbers or draw(st.sampled_from(["double", "exact"])),
         float_times=float_times,
+        clock=clock,
     )
     try:
         drawn.bound()

@@ -29,7 +29,9 @@ EXAMPLES = 50
 
 def table(case: Case) -> pa.Table:
     """Return the rows of a case as a table with the columns' declared types."""
-    kinds = {**KINDS, "time": "float64"} if case.float_times else KINDS
+    kinds: dict[str, Any] = {**KINDS, "time": "float64"} if case.float_times else {**KINDS}
+    if case.clock == "timestamp":
+        kinds["time"] = pa.timestamp("us")
     return pa.table({name: pa.array([row.get(name) for row in case.rows], kind) for name, kind in kinds.items()})
 
 
@@ -43,6 +45,7 @@ def compiled(case: Case) -> sk.Query:
             tiebreak=case.tiebreak,
             offset=case.offset,
             numbers=case.numbers,  # type: ignore[arg-type]
+            time_unit=case.time_unit,  # type: ignore[arg-type]
         )
     except sk.QueryError as error:
         assume(error.diagnostics[0].code != "ambiguous-negation")
@@ -135,6 +138,16 @@ def test_windows(run: Callable[[Case], Rows], window: str, data: st.DataObject) 
 @settings(max_examples=cases(EXAMPLES))
 def test_float_times(run: Callable[[Case], Rows], window: str, data: st.DataObject) -> None:
     check(data.draw(strategies.case(kinds=(window,), float_times=True)), run)
+
+
+@pytest.mark.parametrize("run", ENGINES, ids=lambda run: run.__name__)
+@pytest.mark.parametrize("semantics", SEMANTICS)
+@pytest.mark.parametrize("clock", ["number", "timestamp"])
+@given(data=st.data())
+@settings(max_examples=cases(EXAMPLES))
+def test_durations(run: Callable[[Case], Rows], semantics: str, clock: str, data: st.DataObject) -> None:
+    kinds = ("none", "events") if clock == "timestamp" else WINDOWS  # the reference has windows over numbers
+    check(data.draw(strategies.case(semantics=semantics, kinds=kinds, clock=clock)), run)
 
 
 @pytest.mark.parametrize("run", ENGINES, ids=lambda run: run.__name__)

@@ -34,6 +34,11 @@ KINDS: list[dict[str, Any]] = [
 ]
 KINDS += [{"kinds": (window,)} for window in WINDOWS]
 KINDS += [{"kinds": (window,), "float_times": True} for window in ("events", "sliding", "trigger")]
+KINDS += [
+    {"semantics": semantics, "clock": clock, "kinds": ("none", "events")}
+    for semantics in SEMANTICS
+    for clock in ("number", "timestamp")
+]
 KINDS += [{feature: True} for feature in ("conjunction", "keys", "tiebreak")]
 KINDS += [{"numbers": numbers} for numbers in ("double", "exact")]
 

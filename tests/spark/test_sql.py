@@ -2,8 +2,10 @@ import datetime
 import math
 import random
 import re
+import unicodedata
 from contextlib import contextmanager
 from decimal import Decimal
+from fractions import Fraction
 from pathlib import Path
 
 import numpy as np
@@ -20,11 +22,13 @@ from tests.chance import cases
 import sparkleene
 from sparkleene.columns.expressions import evaluate
 from sparkleene.columns.labels import label_masks
+from sparkleene.columns.row_values import row_values
 from sparkleene.errors import DataError, Place, Span
 from sparkleene.language.ast import Atom
-from sparkleene.language.bound import Bound, Call, Field, Label, Literal_
+from sparkleene.language.bound import Bound, Call, Field, Interval, Label, Literal_
 from sparkleene.spark.sql.pushdown import superset
-from sparkleene.spark.sql.terms import condition, masks, value
+from sparkleene.spark.sql.terms import condition, masks, row_value, value
+from sparkleene.spark.sql.types import to_arrow
 
 pytestmark = pytest.mark.spark
 SOURCES = Path(sparkleene.__file__).parent / "spark"
@@ -152,10 +156,36 @@ def call(ops, *args):
 
 COMPARISONS = ["=", "!=", "<", "<=", ">", ">="]
 INNER = st.sampled_from([Field(("s t", "x.y")), Field(("s t", "n"))])
+DIGITS = constants([0, 1, 2, 5, 17])
 NUMBER = st.recursive(
     fields(*NUMBERS) | INNER | CONSTANTS.map(Literal_),
-    lambda inner: call(["+", "-", "*", "/", "%"], inner, inner) | call(["neg"], inner),
+    lambda inner: st.one_of(
+        call(["+", "-", "*", "/", "%"], inner, inner),
+        call(["+", "-", "*", "/", "%"], inner, inner),
+        call(["neg", "abs", "round", "floor", "ceil"], inner),
+        call(["round"], inner, DIGITS),
+        call(["least", "greatest", "coalesce"], inner, inner),
+    ),
     max_leaves=3,
+)
+LENGTHS = constants([Interval(Fraction(ms)) for ms in (0, 1, 60_000, 86_400_000, Fraction(1, 1000))])
+ZONED, PLAIN_TIMES = fields("at", "end"), fields("local", "day")
+DURATION = st.recursive(
+    call(["-"], ZONED, ZONED) | call(["-"], PLAIN_TIMES, PLAIN_TIMES) | LENGTHS,
+    lambda inner: st.one_of(
+        call(["+", "-", "least", "greatest", "coalesce"], inner, inner),
+        call(["neg", "abs"], inner),
+        call(["*", "/"], inner, constants([2, 0, -3, 0.5, 1.1, None]) | fields("i8", "f32")),
+    ),
+    max_leaves=3,
+)
+TEXT = st.recursive(
+    fields("text", "word") | constants([*TEXTS, None]),
+    lambda inner: call(["lower", "upper"], inner) | call(["least", "greatest", "coalesce"], inner, inner),
+    max_leaves=3,
+)
+PATTERNS = constants(
+    ["%", "_", "a%", "%a", "%a%", "__", "\\\\", "\\%", "é", "A_", "", "a\n", "%.%", "'; --", "_%_"]
 )
 LONG = fields("long", "far")
 DECIMAL = fields("dec", "fee", "wide")
@@ -173,6 +203,12 @@ COMPARED = st.one_of(
     call(COMPARISONS, fields("at", "end"), fields("at", "end") | constants([*TIME, *OFFSET])),
     call(COMPARISONS, constants([*TIME, *OFFSET]), fields("at")),
     call(COMPARISONS, fields("local", "day"), fields("local", "day") | constants(TIME)),
+    call(COMPARISONS, DURATION, DURATION),
+    call(COMPARISONS, call(["+", "-"], ZONED, DURATION), ZONED | constants(OFFSET)),
+    call(COMPARISONS, call(["+", "-"], PLAIN_TIMES, DURATION), PLAIN_TIMES | constants(TIME)),
+    call(COMPARISONS, call(["/"], DURATION, DURATION), NUMBER),
+    call(COMPARISONS, TEXT, TEXT),
+    call(["like"], TEXT, PATTERNS),
 )
 EQUAL = st.sampled_from(
     [
@@ -603,3 +639,48 @@ def test_no_text_is_parsed_by_spark():
     text = re.compile(r"""\b(cast|try_cast|astype|expr|selectExpr|filter|where)\(f?["']""")
     found = [(path.name, line) for path in SOURCES.rglob("*.py") for line in text.findall(path.read_text())]
     assert not found
+
+
+# ---- times, durations and functions
+
+
+@pytest.mark.parametrize("zone", ZONES)
+def test_values_of_rows(spark, frame, zone):
+    """What a query computes from a row is the same column here and there, in SQL wherever SQL has one."""
+    minute = Literal_(Interval(Fraction(60_000)))
+    at, end, local, day, f64, text = (Field((name,)) for name in ("at", "end", "local", "day", "f64", "text"))
+    terms = [
+        Call("-", (end, at)), Call("-", (local, day)), Call("*", (Call("-", (end, at)), Literal_(1.5))),
+        Call("+", (at, minute)), Call("/", (Call("-", (end, at)), minute)), Call("abs", (f64,)),
+        Call("round", (f64, Literal_(1))), Call("floor", (f64,)), Call("ceil", (Field(("f32",)),)),
+        Call("least", (Field(("i8",)), f64)), Call("coalesce", (Field(("i8",)), Field(("small",)))),
+        Call("upper", (text,)), Call("coalesce", (text, Literal_("none"))),
+    ]  # fmt: skip
+    at_index = [TABLE.schema.get_field_index(name) for name in ("at", "end")]
+    rows = TABLE
+    for i in at_index:
+        rows = rows.set_column(i, rows.schema.field(i).name, rows.column(i).cast(pa.timestamp("us", zone)))
+    with set_to(spark, zone=zone):
+        found = [row_value(term, frame.schema, zone=zone) for term in terms]
+        assert None not in found
+        for term, (_, type), got in zip(terms, found, seen(frame, [each[0] for each in found]), strict=True):
+            wanted = row_values(term, rows)
+            assert to_arrow(type).id == wanted.type.id, term
+            if isinstance(type, T.TimestampType):
+                wanted = wanted.cast(pa.timestamp("us", "UTC"))
+                got = [None if each is None else each.astimezone(UTC) for each in got]
+            assert all(same(v, g) for v, g in zip(wanted.to_pylist(), got, strict=True)), (term, zone)
+    assert row_value(Call("+", (local, minute)), frame.schema, zone=zone) is None
+
+
+def test_case_of_all_letters(spark):
+    """Letters have one case in Python and in Java, but for those that a newer Unicode has given one."""
+    letters = [chr(code) for code in range(0x110000) if not 0xD800 <= code < 0xE000]
+    old = [letter for letter in letters if unicodedata.ucd_3_2_0.category(letter) != "Cn"]
+    words = [*old, "ΑΣ", "ΑΣ ΑΣΑ", "ﬃ", "ŉx"]
+    frame = spark.createDataFrame(pa.table({"row": range(len(words)), "w": words}))
+    columns = [value(Call(op, (Field(("w",)),)), frame.schema)[0] for op in ("lower", "upper")]
+    lower, upper = seen(frame, columns)
+    assert lower == [word.lower() for word in words]
+    other = [word for word, found in zip(words, upper, strict=True) if found != word.upper()]
+    assert len(other) < 10 and all(word.upper() == word for word in other)

@@ -14,9 +14,10 @@ from dataclasses import dataclass
 from typing import Any, Literal, NamedTuple
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from sparkleene.columns import compare
-from sparkleene.columns.fields import describe_type, find_column, kind, value_type
+from sparkleene.columns.fields import decode, describe_type, find_column, kind, value_type
 from sparkleene.errors import DataError, Place
 from sparkleene.language.bound import Call, Field, Interval, Literal_, Term
 from sparkleene.language.trees import walk_term
@@ -67,6 +68,24 @@ def types_of(table: pa.Table, place: Place = Place()) -> TypeOf:
     """Return what tells the types of a table's attributes."""
     empty = table.slice(0, 0)
     return lambda field: find_column(empty, field.path, place, field.span).type
+
+
+def settle_for_doubles(term: Term, table: pa.Table, place: Place = Place()) -> Term:
+    """Return an expression over plain numbers for calculation in double: in microseconds if all times are whole.
+
+    Times in nanoseconds are too large to be exact as doubles.
+    """
+    types = types_of(table, place)
+
+    def coarse(field: Field) -> pa.DataType:
+        type = types(field)
+        if getattr(value_type(type), "unit", "") != "ns":
+            return type
+        ticks = count_ticks(decode(find_column(table, field.path, place, field.span)), "nanos")
+        whole = pc.all(pc.equal(pc.multiply(pc.divide(ticks, 1000), 1000), ticks)).as_py()
+        return pa.timestamp("us", getattr(type, "tz", None)) if whole is not False and kind(type) in TIMES else type
+
+    return settle(term, coarse, place).term
 
 
 def count_ticks(value: Any, unit: str) -> Any:

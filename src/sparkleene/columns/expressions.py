@@ -25,7 +25,7 @@ from sparkleene.columns.fields import describe_column, doubles, find_column, kin
 from sparkleene.errors import Place, Span
 from sparkleene.language.ast import Scalar
 from sparkleene.language.bound import Call, Field, Interval, Literal_, Term
-from sparkleene.language.trees import is_constant, map_fields
+from sparkleene.language.trees import is_constant, map_fields, walk_term
 
 Value = Any
 """A pyarrow ChunkedArray, Array or Scalar."""
@@ -73,7 +73,9 @@ def evaluate_number(term: Term, table: pa.Table, place: Place = Place(), *, bool
     value = evaluate_arithmetic(term, table, place, boolean=boolean)
     if value.type == pa.int64() and not compare.is_exact(value):
         name = _Evaluator(table, place).name(term)
-        raise place.error("not-exact", f"{name} has integers beyond 2^53", term.span, "cast it to double")
+        fine = any(isinstance(part, Call) and part.op == "nanos" for part in walk_term(term))
+        help = "round the times to microseconds" if fine else "cast it to double"
+        raise place.error("not-exact", f"{name} has integers beyond 2^53", term.span, help)
     if isinstance(value, pa.Scalar):
         item = value.as_py()
         return np.full(table.num_rows, math.nan if item is None else float(item))

@@ -87,7 +87,7 @@ def round_doubles(numbers: np.ndarray[Any, Any], digits: int) -> np.ndarray[Any,
         rounded = np.copysign((below + (rest > 0.5)) / scale, numbers)
     for row in np.flatnonzero(~clear & np.isfinite(numbers)):
         rounded[row] = _round_float(float(numbers[row]), digits)
-    return np.where(np.isfinite(numbers), rounded, numbers)
+    return np.where(np.isfinite(numbers), rounded, numbers) + 0.0  # which is not -0.0
 
 
 def _round_float(number: float, digits: int) -> float:
@@ -97,10 +97,10 @@ def _round_float(number: float, digits: int) -> float:
     exponent = written.as_tuple().exponent
     assert isinstance(exponent, int)
     if -exponent <= digits:
-        return number
+        return number + 0.0  # which is not -0.0
     if written.adjusted() + 1 < -digits:  # less than a tenth of what is rounded to
-        return math.copysign(0.0, number)
-    return float(written.quantize(Decimal((0, (1,), -digits)), ROUND_HALF_UP))
+        return 0.0
+    return float(written.quantize(Decimal((0, (1,), -digits)), ROUND_HALF_UP)) + 0.0
 
 
 # ---- text

@@ -8,7 +8,7 @@ import numpy as np
 import pyarrow as pa
 
 from sparkleene.columns.borders import rank_comparison
-from sparkleene.columns.durations import settle, types_of
+from sparkleene.columns.durations import settle_for_doubles
 from sparkleene.columns.expressions import evaluate, evaluate_number
 from sparkleene.columns.keys import codes
 from sparkleene.columns.labels import label_masks
@@ -48,7 +48,7 @@ def result_schema(plan: Plan, table: pa.Table, options: Options, place: Place) -
         for comparison in pair.comparisons:
             rank_comparison(comparison, table, place)
         for term in pair.general:
-            _check_general(settle(term, types_of(table, place), place).term, table, place)
+            _check_general(settle_for_doubles(term, table, place), table, place)
     exact = options.numbers == "exact"
     for output in bound.outputs:
         if output.measure is not None:

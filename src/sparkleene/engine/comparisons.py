@@ -11,7 +11,7 @@ import pyarrow as pa
 
 from sparkleene.columns import expressions
 from sparkleene.columns.borders import rank_comparison
-from sparkleene.columns.durations import settle, types_of
+from sparkleene.columns.durations import settle_for_doubles
 from sparkleene.engine.function_code import FUNCTIONS, function_code
 from sparkleene.engine.substreams import SubStreams, read_only
 from sparkleene.errors import Place
@@ -54,7 +54,7 @@ class Comparisons:
             off.append(len(op))
         for pair in self.plan.pairs:
             for i, term in enumerate(pair.general):
-                code += self._translate(settle(term, types_of(self.table, self.place), self.place).term)
+                code += self._translate(settle_for_doubles(term, self.table, self.place))
                 if i:
                     code.append((conditions.AND, 0))
             code_off.append(len(code))

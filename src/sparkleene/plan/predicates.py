@@ -107,7 +107,8 @@ def find_thresholds(term: Term) -> tuple[Threshold, ...]:
             return find_thresholds(inner.args[0])
         return find_thresholds(replace(inner, op=NEGATED[inner.op])) if inner.op in NEGATED else ()
     if term.op == "=":
-        return find_thresholds(replace(term, op=">=")) + find_thresholds(replace(term, op="<="))
+        above, below = (find_thresholds(replace(term, op=op)) for op in (">=", "<="))
+        return above + below if above and below else ()
     if term.op not in FLIPPED or term.op == "!=":
         return ()
     if (parts := _open_abs(term)) is not None:

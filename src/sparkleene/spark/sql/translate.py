@@ -15,10 +15,13 @@ from pyspark.sql import functions as F
 from pyspark.sql import types as T
 
 from sparkleene.columns import compare
-from sparkleene.errors import Place
+from sparkleene.columns.durations import Settled, settle
+from sparkleene.errors import DataError, Place
 from sparkleene.language.bound import Bound, Call, Field, Literal_, Path, Term
 from sparkleene.language.operators import FLIPPED
 from sparkleene.language.trees import is_constant
+from sparkleene.spark.sql.functions import FUNCTIONS, interval_micros
+from sparkleene.spark.sql.types import to_arrow
 from sparkleene.spark.sql.values import (
     BITS,
     BOOLEAN,
@@ -47,6 +50,9 @@ from sparkleene.spark.sql.values import (
     number,
 )
 
+DAYS = 106_751_991
+"""So many days before and after the epoch are 64-bit integers in microseconds."""
+
 
 @dataclass(frozen=True, slots=True)
 class Translator:
@@ -59,6 +65,25 @@ class Translator:
 
     def checked_value(self, term: Term) -> Value:
         """Return a term's value; an overflow in any part of it is an error, for that part may not be computed."""
+        return self.checked(self.settle(term).term)
+
+    def settle(self, term: Term) -> Settled:
+        """Return a term over plain numbers in place of times and durations."""
+
+        def type_of(field: Field) -> pa.DataType:
+            type = self.type_of(field.path)
+            return pa.timestamp("us", self.zone) if isinstance(type, T.TimestampType) else to_arrow(type)
+
+        try:
+            settled = settle(term, type_of)
+        except DataError as error:
+            raise Unsure from error
+        if self.zone is None and settled.term is not term:  # a time in quotes may have been read in no zone
+            raise Unsure
+        return settled
+
+    def checked(self, term: Term) -> Value:
+        """Return the value of a settled term, with its overflows checked."""
         self.overflows.clear()
         found = self.value(term)
         if not self.overflows:
@@ -106,9 +131,14 @@ class Translator:
         listed = self.membership(term)
         if listed is not None:
             return Value(listed, T.BooleanType())
-        if term.op not in (*PLAIN, "isnull", "and", "or", "not"):
-            raise Unsure
+        if term.op in ("micros", "nanos"):
+            return self._ticks(term)
         values = [self.value(arg) for arg in term.args]
+        if term.op in FUNCTIONS:
+            overflow, found = FUNCTIONS[term.op](term, values)
+            if overflow is not None:
+                self.overflows[term] = overflow
+            return found
         if term.op == "isnull":
             return Value(values[0].column.isNull(), T.BooleanType())
         if term.op in ("and", "or", "not"):
@@ -143,6 +173,25 @@ class Translator:
             end = 1 << BITS[type.__class__] - 1
             return Value(found, type, ends=(-end, end - 1), known=(found.isNotNull(),))
         return Value(found, type)
+
+    def _ticks(self, term: Call) -> Value:
+        """Return a time since the epoch, or a duration, in microseconds."""
+        [field] = term.args
+        if term.op != "micros" or not isinstance(field, Field):
+            raise Unsure
+        type, found = self.type_of(field.path), column(field.path)
+        if isinstance(type, T.DateType):
+            micros = F.unix_date(found).cast(LONG) * F.lit(86_400_000_000).cast(LONG)
+            inside = found.between(literal(-DAYS, type), literal(DAYS, type))
+            self.overflows[term] = ~inside
+            return Value(F.when(inside, micros), T.LongType(), known=(found.isNotNull(),))
+        if isinstance(type, T.TimestampType):
+            return Value(F.unix_micros(found), T.LongType(), known=(found.isNotNull(),))
+        if isinstance(type, T.TimestampNTZType):
+            found = found - literal(0, type)
+        elif not isinstance(type, T.DayTimeIntervalType):
+            raise Unsure
+        return Value(interval_micros(found), T.LongType(), known=(found.isNotNull(),))
 
     def _arithmetic(self, term: Call, values: list[Value]) -> Value:
         """Return numbers calculated in long where all are, else in double."""
