@@ -87,7 +87,7 @@ def build_arrays(
     for output in plan.bound.outputs:
         if output.measure is not None:
             measure_type(output, output.measure, table, exact, place)
-    weights = Weights(table, rows, place, whole=share_bursts)
+    weights = Weights(table, rows, place, options.time, threads, whole=share_bursts)
     built = automaton(plan)
     # A tick of several events matters to machines that move partial trends, and to the bound on their number.
     tied = (plan.machine.forgetful or bool(plan.pairs)) and rows.tied

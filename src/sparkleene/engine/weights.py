@@ -14,7 +14,7 @@ import pyarrow.compute as pc
 
 from sparkleene.columns import values
 from sparkleene.columns.fields import as_numpy, decode, find_column, is_clock
-from sparkleene.engine.substreams import SubStreams
+from sparkleene.engine.substreams import SubStreams, take_rows
 from sparkleene.errors import NOWHERE, Place, Span
 from sparkleene.language.bound import Measure, Path, Piece
 from sparkleene.plan.aggregates import Aggregates, Total
@@ -62,6 +62,8 @@ class Weights:
     table: pa.Table
     rows: SubStreams
     place: Place
+    time: str  # the time column
+    threads: int = 1
     whole: bool = False
 
     # ---- totals
@@ -74,64 +76,61 @@ class Weights:
         columns: list[list[int]] = []  # of each column of sums the row for each label
         of: list[int] = []
         totals: list[Scaled] = []
+
+        def find(total: Total, pieces: Active) -> list[tuple[int, Fraction]]:
+            values_of = tuple((piece.path, piece.factor, self._centre(piece, total)) for piece in pieces)
+            key = (values_of, total.present, total.square, total.central == "ends")
+            if key not in row_of:
+                found = self._exact(total, pieces[0]) if exact else [(self._double(total, pieces), Fraction(1))]
+                row_of[key] = [(len(rows) + k, scale) for k, (_, scale) in enumerate(found)]
+                rows.extend(column for column, _ in found)
+            return row_of[key]
+
         for total in made.totals:
             if exact and total.central:  # spreads are doubles
                 totals.append(())
                 continue
             active = [_active(total.pieces, label, trackers) for label in labels]
-            if total.chained:
-                of.append(2 + len(columns))  # the sum of the same, which comes next
-            scaled: list[tuple[int, Fraction]] = []
-            for pieces in dict.fromkeys(active):
-                key = (pieces, total.present, total.square, total.central)
-                if pieces and key not in row_of:
-                    found = self._exact(total, pieces[0]) if exact else [self._double(total, pieces)]
-                    row_of[key] = [(len(rows) + k, scale) for k, (_, scale) in enumerate(found)]
-                    rows += [self.rows.take(column) for column, _ in found]
-            parts = max(
-                (len(row_of[p, total.present, total.square, total.central]) for p in active if p), default=1
-            )
-            for part in range(parts):
-                chosen = [row_of[p, total.present, total.square, total.central][part] if p else (-1, None)
-                          for p in active]  # fmt: skip
-                scales = [scale for _, scale in chosen if scale is not None]
-                scaled.append((len(columns), scales[0] if scales else Fraction(1)))
-                columns.append([row for row, _ in chosen])
-                if len(of) < len(columns):
-                    of.append(0)
-            totals.append(tuple(scaled))
+            chosen = [find(total, pieces) if pieces else [] for pieces in active]
+            scales = [scale for _, scale in max(chosen, key=len, default=[])] or [Fraction(1)]
+            totals.append(tuple((len(columns) + part, scale) for part, scale in enumerate(scales)))
+            for part in range(len(scales)):
+                # What is chained is multiplied by the sum of the same values, which comes next.
+                of.append(2 + len(columns) if total.chained else 0)
+                columns.append([some[part][0] if some else -1 for some in chosen])
         shape = (len(columns), len(labels))
-        stacked = np.stack(rows) if rows else np.zeros((0, len(self.rows.tick)), dtype)
+        stacked = np.stack(rows) if len(rows) > 1 else np.array(rows, dtype).reshape(len(rows), len(self.rows.tick))
         program = (np.array(columns, np.int64).reshape(shape), np.array(of, np.int64))
         units = tuple(self._unit(total) for total in made.totals)
         return Sums(stacked, program, tuple(totals), units, _largest(rows))
 
-    def _double(self, total: Total, pieces: Active) -> tuple[Array, Fraction]:
+    def _double(self, total: Total, pieces: Active) -> Array:
         """Return the values that pieces give to every row, as doubles, NaN where there is none."""
-        if not pieces[0].path and len(pieces) == 1 and pieces[0].factor == 1 and not total.square:
-            return np.ones(self.table.num_rows), Fraction(1)
-        found = np.zeros(self.table.num_rows)
+        found: Array | None = None
         for piece in pieces:
             column = self._column(piece.path, total.span, self._centre(piece, total))
-            if len(pieces) > 1 or total.central == "ends":  # NULL adds nothing
+            if (len(pieces) > 1 or total.central == "ends") and self._has_nulls(piece.path):  # NULL adds nothing
                 column = np.where(np.isnan(column), 0.0, column)
-            found = found + column * float(piece.factor)
+            column = column if piece.factor == 1 else column * float(piece.factor)
+            found = column if found is None else found + column
+        assert found is not None
         if total.present:
             found = np.where(np.isnan(found), np.nan, 1.0)
-        return (found * found if total.square else found), Fraction(1)
+        return found * found if total.square else found
 
     def _exact(self, total: Total, piece: Piece) -> list[tuple[Array, Fraction]]:
         """Return the values of a piece as integers, the least int64 where there is none."""
         if not piece.path:
-            return [(np.ones(self.table.num_rows, np.int64), Fraction(1))]
+            return [(np.ones(len(self.rows.tick), np.int64), Fraction(1))]
         ticks = self._ticks(piece.path)
         if ticks is not None:
             found = [(ticks, Fraction(1))]
         else:
             found = list(values.exact_values(self.table, piece.path, self.place, total.span))
         if total.present:
-            return [(np.where(found[0][0] == values.NULL, values.NULL, np.int64(1)), Fraction(1))]
-        return [(column, scale * self._scale(piece.path)) for column, scale in found]
+            found = [(np.where(found[0][0] == values.NULL, values.NULL, np.int64(1)), Fraction(1))]
+            return [(self._take(column), scale) for column, scale in found]
+        return [(self._take(column), scale * self._scale(piece.path)) for column, scale in found]
 
     def _unit(self, total: Total) -> Unit:
         """Return what the numbers of a total in doubles mean."""
@@ -143,17 +142,10 @@ class Weights:
 
     def _centre(self, piece: Piece, total: Total) -> float | int:
         """Return the number that is taken off the values of a piece."""
-        end = piece.kind != "sum"
-        if not self.whole or not piece.path or (total.central != "values" and not end):
+        if not self.whole or not piece.path or (total.central != "values" and piece.kind == "sum"):
             return 0
-        if (ticks := self._ticks(piece.path)) is not None:
-            there = ticks[ticks != values.NULL]
-            return int(there.min()) if there.size else 0
-        if not total.central:
-            return 0
-        column = values.sum_values(self.table, piece.path, self.place)
-        known = column[np.isfinite(column)]
-        return float(known.mean()) if known.size else 0
+        clock = self._ticks(piece.path) is not None
+        return self._middle(piece.path) if clock or total.central else 0
 
     # ---- lows
 
@@ -166,7 +158,7 @@ class Weights:
             if isinstance(low.of, Piece):
                 keys, to_values = values.low_values(self.table, low.of.path, low.maximum, self.place, low.span)
                 columns.append([i if label.label in low.of.labels else -1 for label in labels])
-                rows[i] = self.rows.take(keys)
+                rows[i] = self._take(keys)
                 back.append(to_values)
                 continue
             sign = -1.0 if low.maximum else 1.0
@@ -175,8 +167,7 @@ class Weights:
             for pieces in dict.fromkeys(active):
                 if pieces:
                     row_of[pieces] = len(rows)
-                    total = Total(pieces, central="ends", span=low.span)
-                    rows.append(self.rows.take(sign * self._double(total, pieces)[0]))
+                    rows.append(sign * self._double(Total(pieces, central="ends", span=low.span), pieces))
             columns.append([row_of[pieces] for pieces in active])
             back.append(_measured(low.of, sign, self._unit(Total(low.of.pieces, central="ends"))))
         shape = (len(made.lows), len(labels))
@@ -188,16 +179,39 @@ class Weights:
 
     def absent(self, path: Path) -> Array:
         """Tell of the rows in order which have no value."""
-        return np.asarray(self.rows.take(np.isnan(self._column(path, NOWHERE))))
+        return np.isnan(self._column(path, NOWHERE))
 
     def _column(self, path: Path, span: Span, centre: float | int = 0) -> Array:
-        """Return a column of numbers, or of times in ticks, less a number."""
+        """Return a column of numbers, or of times in ticks, less a number; in the order of sub-streams."""
         if not path:
-            return np.ones(self.table.num_rows)
+            return np.ones(len(self.rows.tick))
+        if (path, centre) not in self._columns:
+            ticks = self._ticks(path)
+            if ticks is None:
+                plain = values.sum_values(self.table, path, self.place, span)
+                found = self._take(plain - centre if centre else plain)
+            elif self._is_clock(path):  # the times are in order already
+                found = (self.rows.time - int(centre)).astype(np.float64)
+            else:
+                known = (ticks - int(centre)).astype(np.float64)
+                found = self._take(
+                    np.where(ticks == values.NULL, np.nan, known) if self._has_nulls(path) else known
+                )
+            self._columns[path, centre] = found
+        return self._columns[path, centre]
+
+    def _is_clock(self, path: Path) -> bool:
+        """Tell whether the column is the times of rows, in ticks of the same length."""
         ticks = self._ticks(path)
-        if ticks is None:
-            return values.sum_values(self.table, path, self.place, span) - centre
-        return np.where(ticks == values.NULL, np.nan, (ticks - centre).astype(np.float64))
+        if path != (self.time,) or ticks is None or self.rows.time.dtype != np.int64 or not len(self.rows.time):
+            return False
+        first = 0 if self.rows.rows is None else int(self.rows.rows[0])
+        last = -1 if self.rows.rows is None else int(self.rows.rows[-1])
+        return bool(ticks[first] == self.rows.time[0] and ticks[last] == self.rows.time[-1] != 0)
+
+    def _take(self, column: Array) -> Array:
+        """Bring a column of the table into the order of sub-streams."""
+        return column if self.rows.rows is None else take_rows(column, self.rows.rows, self.threads)
 
     def _ticks(self, path: Path) -> Array | None:
         """Return a column of times as integers; None for a column of numbers."""
@@ -212,8 +226,37 @@ class Weights:
             self._times[path] = found
         return self._times[path]
 
+    def _has_nulls(self, path: Path) -> bool:
+        """Tell whether some row may have no value; a NaN is none either."""
+        if not path:
+            return False
+        return self._ticks(path) is None or bool(find_column(self.table, path, self.place).null_count)
+
+    def _middle(self, path: Path) -> float | int:
+        """Return a number near the values of a column: the mean, or for times the first."""
+        if path not in self._middles:
+            found: float | int = 0
+            ticks = self._ticks(path)
+            if ticks is not None:
+                known = ticks[ticks != values.NULL] if self._has_nulls(path) else ticks
+                found = int(known.min()) if known.size else 0
+            else:
+                column = values.sum_values(self.table, path, self.place)
+                known = column[np.isfinite(column)]
+                found = float(known.mean()) if known.size else 0
+            self._middles[path] = found
+        return self._middles[path]
+
     @cached_property
     def _times(self) -> dict[Path, Array | None]:
+        return {}
+
+    @cached_property
+    def _columns(self) -> dict[tuple[Path, float | int], Array]:
+        return {}
+
+    @cached_property
+    def _middles(self) -> dict[Path, float | int]:
         return {}
 
     def _scale(self, path: Path) -> Fraction:
