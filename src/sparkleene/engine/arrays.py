@@ -91,7 +91,7 @@ def build_arrays(
     built = automaton(plan)
     # A tick of several events matters to machines that move partial trends, and to the bound on their number.
     tied = (plan.machine.forgetful or bool(plan.pairs)) and rows.tied
-    predicates, f, g = Comparisons(plan, table, rows, place).build()
+    predicates, f, g = Comparisons(plan, table, rows, place, threads).build()
     kernel = built.physical.kernel(tied)
     mask, observed = rows.mask, built.observed(tied)
     if observed:

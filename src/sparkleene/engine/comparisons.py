@@ -39,6 +39,7 @@ class Comparisons:
     table: pa.Table
     rows: SubStreams
     place: Place
+    threads: int = 1
     f: list[Array] = field(default_factory=list)
     g: list[Array] = field(default_factory=list)
     consts: list[float] = field(default_factory=list)
@@ -73,9 +74,9 @@ class Comparisons:
     def _add_sides(self, comparison: Comparison | Threshold) -> int:
         """Add the two sides of a comparison as columns and return their number."""
         f, g = rank_comparison(comparison, self.table, self.place)
-        ordered = self.rows.take(f)
+        ordered = self.rows.take(f, self.threads)
         self.f.append(ordered)
-        self.g.append(ordered if f is g else self.rows.take(g))
+        self.g.append(ordered if f is g else self.rows.take(g, self.threads))
         return len(self.f) - 1
 
     def _translate(self, term: Term) -> list[tuple[int, int]]:
@@ -89,7 +90,7 @@ class Comparisons:
             return [(conditions.PUSH_CONST, len(self.consts) - 1)]
         if len(of) < 2:
             values = expressions.evaluate_number(term, self.table, self.place, boolean=True)
-            column = self.rows.take(values)
+            column = self.rows.take(values, self.threads)
             self.f.append(column)
             self.g.append(column)
             return [(conditions.PUSH_G if 1 in of else conditions.PUSH_F, len(self.f) - 1)]

@@ -48,9 +48,9 @@ class SubStreams:
             return self.known_ties
         return bool(sort.ties(self.tick, self.bounds))
 
-    def take(self, column: Array) -> Array:
+    def take(self, column: Array, threads: int = 1) -> Array:
         """Bring a column of the table into the order of the sub-streams."""
-        return column if self.rows is None else column[self.rows]
+        return column if self.rows is None else take_rows(column, self.rows, threads)
 
 
 def order_rows(

@@ -14,7 +14,7 @@ import pyarrow.compute as pc
 
 from sparkleene.columns import values
 from sparkleene.columns.fields import as_numpy, decode, find_column, is_clock
-from sparkleene.engine.substreams import SubStreams, take_rows
+from sparkleene.engine.substreams import SubStreams
 from sparkleene.errors import NOWHERE, Place, Span
 from sparkleene.language.bound import Measure, Path, Piece
 from sparkleene.plan.aggregates import Aggregates, Total
@@ -211,7 +211,7 @@ class Weights:
 
     def _take(self, column: Array) -> Array:
         """Bring a column of the table into the order of sub-streams."""
-        return column if self.rows.rows is None else take_rows(column, self.rows.rows, self.threads)
+        return self.rows.take(column, self.threads)
 
     def _ticks(self, path: Path) -> Array | None:
         """Return a column of times as integers; None for a column of numbers."""
