@@ -13,7 +13,7 @@ from typing import NamedTuple
 import numpy as np
 
 from sparkleene.kernels.jit import helper, kernel
-from sparkleene.kernels.linear import advance
+from sparkleene.kernels.linear import advance, list_steps
 from sparkleene.kernels.numbers import add, mul, null, times
 from sparkleene.kernels.program import NO, ZERO, Array, Events, NumberSystem, Program
 from sparkleene.kernels.vectors import Table, collect, start
@@ -375,6 +375,7 @@ def run(
 ) -> None:
     """Run every stretch lo[k]:hi[k] from the start and write its results to out.value[k, class]."""
     columns, kinds = field.one.size, 1 + program.sum_of.size
+    steps = list_steps(program)
     vector = Table(np.zeros((program.states, columns * kinds), field.one.dtype), np.zeros((program.states, 0)))
     tick_of = Table(np.zeros((program.states, columns * kinds), field.one.dtype), np.zeros((program.states, 0)))
     scratch = _scratch_for(program, g, field)
@@ -420,7 +421,7 @@ def run(
                     b = i + 1
                     while b < j and (kinds > 1 or tick[b] == tick[i]):
                         b += 1
-                    advance(program, events, field, i, b, vector, tick_of, NO)
+                    advance(program, steps, events, field, i, b, vector, tick_of, NO)
                     i = b
                     continue
                 for x in range(act_off[y], act_off[y + 1]):
