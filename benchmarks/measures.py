@@ -61,7 +61,8 @@ def in_process(data: pa.Table) -> list[Line]:
     for name, returns, bound in AGGREGATES:
         query = sk.query(f"RETURN {returns} {PATTERN}")
         plain, more = in_pairs(lambda: base.run(data), lambda query=query: query.run(data))
-        lines.append(Line(f"COUNT(*) and {name} / COUNT(*)", more / plain, f"<= {bound}", f"{plain:.2f}, {more:.2f} s"))
+        times = f"{plain:.2f}, {more:.2f} s"
+        lines.append(Line(f"COUNT(*) and {name} / COUNT(*)", more / plain, f"<= {bound}", times))
     query = sk.query(f"RETURN COUNT(*) {GAP}")
     plain, more = in_pairs(lambda: base.run(data), lambda: query.run(data))
     lines.append(Line("with GAP <= 10 minutes / without", more / plain, "<= 1.5", f"{plain:.2f}, {more:.2f} s"))

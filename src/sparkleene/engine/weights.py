@@ -87,6 +87,9 @@ class Weights:
             return row_of[key]
 
         for total in made.totals:
+            for piece in total.pieces:
+                if piece.kind == "sum" and piece.path and self._ticks(piece.path) is not None:
+                    values.sum_values(self.table.slice(0, 100), piece.path, self.place, total.span)  # no numbers
             if exact and total.central:  # spreads are doubles
                 totals.append(())
                 continue
