@@ -16,6 +16,7 @@ from sparkleene.prepared import Columns, PreparedQuery, Recent
 if TYPE_CHECKING:
     import pyarrow as pa
 
+    from sparkleene.engine.run import Evaluated
     from sparkleene.plan.part import Part
     from sparkleene.spark.request import Request
     from sparkleene.spark.source import Source
@@ -98,7 +99,6 @@ class PreparedWorkload:
 
     def evaluate(self, data: LocalData, threads: int | None = None) -> tuple[dict[str, pa.Table], Stats]:
         """Return the result of each query over a table, and what was shared."""
-        from sparkleene.engine.results import write_results
         from sparkleene.engine.run import Run
         from sparkleene.interrupts import held
         from sparkleene.threads import threads_of
@@ -117,9 +117,18 @@ class PreparedWorkload:
         joints = [JointRun(Run(joint.part, *how), joint.members) for joint in self.joints(data.columns)]
         with held(), reported(*(query.place for query in self.queries.values())):
             found = {member.name: each for member, each in evaluate_queries(runs, data.table, joints)}
-            results = {name: write_results(found[name]) for name in self.queries}
+            results = {name: self._write(name, found[name], data.columns) for name in self.queries}
         self.warn_unknown_types(data, [name for name, table in results.items() if not table.num_rows])
         return results, gather_stats(found.values())
+
+    def _write(self, name: str, evaluated: Evaluated, columns: Columns) -> pa.Table:
+        """Return the result of one query."""
+        from sparkleene.engine.finish import finish_rows
+        from sparkleene.engine.results import write_results
+
+        query = self.queries[name]
+        bound = query.plan_for(columns).bound
+        return finish_rows(bound, write_results(evaluated), self.options.numbers, query.place)
 
     def warn_unknown_types(self, data: LocalData, empty: list[str]) -> None:
         """Warn which types of queries without a result no event has: they may be misspelt."""

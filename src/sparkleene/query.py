@@ -154,7 +154,7 @@ class Query:
         table = to_spark(result).toArrow() if is_spark(result) else read_data(result)[0]
         bound = self.plan.bound
         name = self.prepared.tree.name or "" if title is None else title
-        counts = [output.name for output in bound.outputs if output.function == "count" and output.log is None]
+        counts = list(bound.count_names)
         slide = self._slide(table)
         return chart(
             table, value=value, groups=bound.group_names, title=name, most=most, counts=counts, slide=slide

@@ -99,7 +99,7 @@ def run(
     engine = "local" if stats and engine == "auto" else engine
     check_engine(engine, master, conf)
     asked = compiler.several(query, more, sharing)
-    names = dict.fromkeys(output.name for q in queries_of(asked) for output in q.plan.bound.outputs)
+    names = dict.fromkeys(name for q in queries_of(asked) for name in q.plan.bound.value_names)
     if isinstance(asked, Workload) and plot_file is not None:
         raise usage_error("a picture is of one query", "leave out --plot-file; --plot draws them all as text")
     if stats and not (isinstance(asked, Workload) and engine == "local"):

@@ -22,14 +22,15 @@ MOST = 1 << 30
 
 
 def sort_rows(result: Any, asked: Asked) -> Any:
-    """Return the rows in order of query, window and group."""
+    """Return the rows in order of query, window and group; within a window as the query says, if it says so."""
     if isinstance(asked, Workload):
         import pyarrow as pa
 
         return pa.concat_tables(
             [sort_rows(rows, asked.queries[name]) for name, rows in split_by_query(result, asked)]
         )
-    groups = asked.plan.bound.group_names
+    finish = asked.plan.bound.finish
+    groups = () if finish is not None and finish.order else asked.plan.bound.group_names
     names = [name for name in ("window_start", *groups) if name in result.column_names]
     return result.sort_by([(name, "ascending") for name in names]) if names and result.num_rows else result
 
@@ -83,7 +84,10 @@ def summary(result: Any, output: str | None) -> str:
 
 def key_names(q: Query) -> list[str]:
     """Return the columns that are the same all along a trend."""
-    return [key.path[0] for key in q.plan.bound.keys if len(key.path) == 1 and key.labels is None]
+    bound = q.plan.bound
+    computed = {one.name for one in bound.derived}
+    paths = [key.path for key in bound.keys if key.labels is None]
+    return [path[0] for path in paths if len(path) == 1 and path[0] not in computed]
 
 
 def explain_no_trends(asked: Asked, events: Files, types: bool) -> None:

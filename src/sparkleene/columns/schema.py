@@ -8,13 +8,14 @@ import numpy as np
 import pyarrow as pa
 
 from sparkleene.columns.borders import rank_comparison
+from sparkleene.columns.derived_columns import add_derived
 from sparkleene.columns.durations import settle_for_doubles
 from sparkleene.columns.expressions import evaluate, evaluate_number
 from sparkleene.columns.keys import codes
 from sparkleene.columns.labels import label_masks
 from sparkleene.columns.measures import measure_type
 from sparkleene.columns.reading import Options
-from sparkleene.columns.times import time_column, window_offset, window_units
+from sparkleene.columns.times import check_durations, time_column, window_offset, window_units
 from sparkleene.columns.values import exact_values, low_values, sum_values
 from sparkleene.errors import Place
 from sparkleene.language.bound import Field, Literal_, Term
@@ -24,12 +25,14 @@ from sparkleene.plan.predicates import separate, sides
 
 
 def result_schema(plan: Plan, table: pa.Table, options: Options, place: Place) -> pa.Schema:
-    """Return the schema of the result, or raise what a run over a table of these columns would.
+    """Return the columns of groups and aggregates, or raise what a run over a table of these columns would.
 
     The table may be empty, or hold a few rows, so that errors can show a value.
     """
     bound = plan.bound
+    table = add_derived(table, bound.derived, place)
     time = time_column(table, options.time, options.time_unit, place, options.numbered)
+    check_durations(bound.finish, time, place)
     fields: list[tuple[str, pa.DataType]] = []
     if bound.window is not None:
         events = bound.window.unit == "events"

@@ -24,7 +24,7 @@ from sparkleene.columns.fields import (
 )
 from sparkleene.columns.reading import Options
 from sparkleene.errors import NOWHERE, DataError, Place, suggest
-from sparkleene.language.bound import Window
+from sparkleene.language.bound import Finish, Window
 from sparkleene.language.units import TICKS_PER_MS
 
 Numbers = np.ndarray[Any, Any]
@@ -262,6 +262,14 @@ def _refined(time: Time, unit: str, place: Place) -> Time:
     make = pa.duration if pa.types.is_duration(time.type) else pa.timestamp
     type = make(unit) if getattr(time.type, "tz", None) is None else make(unit, time.type.tz)
     return Time(time.values * factor, type, ticks, factor)
+
+
+def check_durations(finish: Finish | None, time: Time, place: Place) -> None:
+    """Raise if results are compared with a duration in a unit, and nobody knows what the times count."""
+    if finish is not None and finish.seconds and time.ticks_per_ms is None:
+        message = "this duration has a unit, but the time column is a number and nobody said what it counts"
+        help = "pass time_unit, for example 'seconds', or write a number without a unit"
+        raise place.mistake("unit-unknown", message, finish.seconds[0], help)
 
 
 def window_offset(options: Options, time: Time) -> Fraction:

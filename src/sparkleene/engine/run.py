@@ -12,9 +12,10 @@ import numpy as np
 import pyarrow as pa
 
 from sparkleene import interrupts
+from sparkleene.columns.derived_columns import add_derived
 from sparkleene.columns.reading import Options
 from sparkleene.columns.schema import result_schema
-from sparkleene.columns.times import Time, time_column
+from sparkleene.columns.times import Time, check_durations, time_column
 from sparkleene.engine import exact, execute
 from sparkleene.engine.arrays import Arrays, Recipe, build_arrays
 from sparkleene.engine.bursts import Bursts
@@ -74,10 +75,20 @@ class Run:
         options, place = self.options, self.place
         given = (options.time, options.time_unit, place, options.numbered)
         time = self._memo.once(("time", *given[:2]), table, lambda: time_column(table, *given))
+        for member in self.part.members:
+            check_durations(member.plan.bound.finish, time, member.place)
         return read_clock(self.plan, time, options, place)
+
+    def with_derived(self, table: pa.Table) -> pa.Table:
+        """Return a table with the columns that the query computes from its rows."""
+        derived = self.plan.bound.derived
+        if not derived:
+            return table
+        return self._memo.once(("derived", derived), table, lambda: add_derived(table, derived, self.place))
 
     def order(self, table: pa.Table, time: Time) -> SubStreams:
         """Divide a table into sub-streams and put their rows in order."""
+        table = self.with_derived(table)
         return order_rows(self.plan, table, time, self.options, self.threads, self.place, self._memo)
 
     def arrays(
@@ -85,7 +96,7 @@ class Run:
     ) -> tuple[Arrays, Recipe]:
         """Build what kernels are given for rows in order, and the recipe for results."""
         given = (self.options, self.threads, self.place, exact, share_bursts)
-        return build_arrays(self.plan, table, rows, *given)
+        return build_arrays(self.plan, self.with_derived(table), rows, *given)
 
     def evaluate(self, table: pa.Table, wanted: KeyRange = None, zeros: bool = False) -> Evaluated:
         """Evaluate all windows of all sub-streams, or some; with `zeros` those without trends count too."""

@@ -10,14 +10,15 @@ from sparkleene.errors import Span
 from sparkleene.language import ast
 from sparkleene.language.bind_aggregates import AggregateBinder, default_name
 from sparkleene.language.bind_measures import extent_of
-from sparkleene.language.bound import Column, Field, Finish, Key, Literal_, Output, Term
+from sparkleene.language.bound import Column, Field, Finish, Interval, Key, Literal_, Output, Term
 from sparkleene.language.derived import DerivedColumns
 from sparkleene.language.names import Scope, listing
 from sparkleene.language.printer import expr_to_text
 from sparkleene.language.terms import check_condition, make_term
-from sparkleene.language.trees import map_nodes
+from sparkleene.language.trees import map_constants, map_nodes
 
 RESERVED = ("window_start", "window_end")
+_PLAIN = str.maketrans({".": "_", "*": "×", "`": "'"})  # signs that stand for something in names of columns
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,7 +138,7 @@ def bind_returns(query: ast.Query, groups: Sequence[Group], aggregates: Aggregat
         help = "add one, such as COUNT(*) or SUM(E.attribute)"
         scope.errors.report("no-aggregate", message, query.span, help=help)
     plain = len(outputs) == len(named) and having is None and not order and query.limit is None
-    finish = None if plain else Finish(tuple(columns), having, order, query.limit)
+    finish = None if plain else Finish(tuple(columns), having, order, query.limit, tuple(over.seconds))
     return Returns(names, tuple(over.outputs), finish)
 
 
@@ -215,11 +216,14 @@ class Results:
     outputs: list[Output]
     columns: dict[str, Term] = field(default_factory=dict)
     taken: set[str] = field(default_factory=set)
+    seconds: list[Span] = field(default_factory=list)
 
     def term(self, expr: ast.Expr) -> Term:
         """Return an expression over the columns of groups and aggregates."""
 
         def name_group(node: ast.Node) -> ast.Node | None:
+            if isinstance(node, ast.Aggregate):
+                return node  # inside are attributes of rows
             values = [None if isinstance(group.value, ast.Ref) else group.value for group in self.groups]
             same = [i for i, value in enumerate(values) if value == node]
             return ast.Ref((self.group_names[same[0]],), span=node.span) if same else None
@@ -228,7 +232,17 @@ class Results:
         known = ResultScope(
             scope.labels, scope.columns, scope.errors, scope.source, scope.time, scope.time_unit, results=self
         )
-        return make_term(map_nodes(expr, name_group), known)
+        return map_constants(make_term(map_nodes(expr, name_group), known), self._number)
+
+    def _number(self, constant: Literal_) -> Literal_:
+        """Return a written duration as a number, as durations are in a result; other constants as they are."""
+        if not isinstance(constant.value, Interval):
+            return constant
+        if constant.value.number is not None:
+            return Literal_(constant.value.number, constant.span)
+        self.seconds.append(constant.span)
+        value = constant.value.milliseconds / 1000
+        return Literal_(int(value) if value.denominator == 1 else float(value), constant.span)
 
     def operand(self, ref: ast.Ref, text: bool) -> Term:
         """Return the column of the result or the group that a name means."""
@@ -248,7 +262,7 @@ class Results:
 
     def aggregate(self, given: ast.Aggregate) -> Term:
         """Return the column of an aggregate, which is listed or gets a hidden name."""
-        name = f"_{default_name(given)}"
+        name = f"_{expr_to_text(given).translate(_PLAIN)}"  # for one text there is one aggregate, in all queries
         while name in self.taken:
             name = f"_{name}"
         output = self.bind(given, name)

@@ -192,6 +192,7 @@ class Finish:
     having: Term | None = None
     order: tuple[tuple[Term, bool], ...] = ()  # with whether it is descending
     limit: int | None = None
+    seconds: tuple[Span, ...] = field(default=(), compare=False, repr=False)  # durations that are read as seconds
 
 
 @dataclass(frozen=True, slots=True)
@@ -225,6 +226,25 @@ class Bound:
     types: tuple[tuple[str, Term], ...] | None  # types defined by predicates, or None for a type column
     derived: tuple[Derived, ...] = ()  # columns to compute first
     finish: Finish | None = None  # None where the result is the group attributes and the outputs as they are
+
+    @property
+    def value_names(self) -> tuple[str, ...]:
+        """The columns of the result after those of the window and the groups."""
+        if self.finish is None:
+            return tuple(output.name for output in self.outputs)
+        return tuple(column.name for column in self.finish.columns if column.name not in self.group_names)
+
+    @property
+    def count_names(self) -> tuple[str, ...]:
+        """The columns of the result that count, and that would be 0 in a window without a row."""
+        counts = {o.name for o in self.outputs if o.function == "count" and o.log is None}
+        finish = self.finish
+        if finish is None:
+            return tuple(name for name in self.value_names if name in counts)
+        if finish.having is not None or finish.limit is not None:
+            return ()
+        plain = [column for column in finish.columns if isinstance(column.term, Field)]
+        return tuple(column.name for column in plain if column.name in counts)
 
     def without_local(self) -> Bound:
         """Return the query without its local predicates."""

@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing import Any
 
 from sparkleene.language.ast import And, Atom, Node, Not, Or, Pattern, Repeat, Seq
-from sparkleene.language.bound import Call, Field, Term
+from sparkleene.language.bound import Call, Field, Literal_, Term
 
 # ---- patterns
 
@@ -126,6 +126,17 @@ def map_fields(term: Term, change: Callable[[Field], Term]) -> Term:
             return change(term)
         case Call(op, args, span):
             return Call(op, tuple(map_fields(arg, change) for arg in args), span)
+        case _:
+            return term
+
+
+def map_constants(term: Term, change: Callable[[Literal_], Literal_]) -> Term:
+    """Return a term with each constant in it changed."""
+    match term:
+        case Literal_():
+            return change(term)
+        case Call(op, args, span):
+            return Call(op, tuple(map_constants(arg, change) for arg in args), span)
         case _:
             return term
 

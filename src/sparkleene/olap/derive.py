@@ -41,6 +41,8 @@ class Form:
     keys: frozenset[Key]
     group: tuple[Key, ...]
     window: Window | None
+    derived: frozenset[str]
+    finish: str | None  # the query, where its rows are made of its aggregates: nothing follows from those
 
 
 CLAUSES = {
@@ -51,6 +53,8 @@ CLAUSES = {
     "keys": "its keys are",
     "group": "its GROUP-BY is",
     "window": "its WITHIN is",
+    "derived": "its expressions are",
+    "finish": "what is made of its aggregates is",
 }
 
 
@@ -78,6 +82,8 @@ class CubeQuery:
             frozenset(bound.keys),
             tuple(bound.keys[i] for i in bound.group),
             bound.window,
+            frozenset(map(repr, bound.derived)),
+            None if bound.finish is None else name,
         )
         types = tuple(label.type for label in bound.labels)
         outputs = tuple(replace(output, name="") for output in bound.outputs)
@@ -208,9 +214,11 @@ def find_cover(target: CubeQuery, others: Iterable[CubeQuery], concepts: Concept
 def is_additive(output: Output) -> bool:
     """Tell whether the aggregate of a whole follows from those of its parts.
 
-    An average does not: nobody knows how many values it is of. A logarithm would be rounded twice.
+    An average does not: nobody knows how many values it is of. A logarithm would be rounded twice. One event
+    or key may be in several parts.
     """
-    return output.function in ADDITIVE and output.log is None
+    once = output.each or output.distinct
+    return output.function in ADDITIVE and output.log is None and not once
 
 
 def explain_refusal(target: CubeQuery, finer: CubeQuery, others: Iterable[CubeQuery], concepts: Concepts) -> str:

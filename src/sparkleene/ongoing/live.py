@@ -110,7 +110,7 @@ class Live:
         """Whether settled rows can become matrices."""
         lows = {low.of.path[0] for low in self.plan.aggregates.lows if isinstance(low.of, Piece)}
         # What is folded is gone, so that keys of MIN and MAX have to be doubles without looking at the data.
-        sure = all(_is_narrow(self.schema.field(name).type) for name in lows)
+        sure = all(name in self.schema.names and _is_narrow(self.schema.field(name).type) for name in lows)
         return sure and why_not_combined(self.plan, self.schema, self.run.options) is None
 
     def evaluate(self, rows: pa.Table, units: list[pa.Table], wanted: KeyRange, zeros: bool) -> Evaluated:

@@ -10,9 +10,9 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 
-from sparkleene.language.ast import Pattern, Repeat, Semantics
-from sparkleene.language.bound import Literal_, Measure, Output
-from sparkleene.language.printer import pattern_to_text
+from sparkleene.language.ast import Pattern, Ref, Repeat, Semantics
+from sparkleene.language.bound import Finish, Literal_, Measure, Output, Term
+from sparkleene.language.printer import expr_to_text, pattern_to_text
 from sparkleene.language.trees import walk_pattern
 from sparkleene.plan.aggregates import SPREADS
 from sparkleene.plan.machine import START, State
@@ -367,14 +367,46 @@ class _Explainer:
         )
         for i, part in enumerate(carried):
             yield "" if i or paired else "carried", part
-        for i, output in enumerate(self.bound.outputs):
+        finish = self.bound.finish
+        for i, output in enumerate(self.bound.outputs if finish is None else ()):
             yield "" if i else "returned", f"{output.name} = {self.formula(output)}"
+        if finish is not None:
+            yield from self.finished(finish)
         if self.reading.numbers == "exact":
             yield "numbers", "exact: counts and sums of any length, as decimal text"
         elif self.reading.numbers == "long":
             yield "numbers", "long: counts are integers, exact up to 2^53, and an error beyond; the rest is double"
         else:
             yield "numbers", "double: exact up to 2^53, then rounded; Infinity beyond the range of a double"
+
+    def finished(self, finish: Finish) -> Rows:
+        """Say what becomes of the rows."""
+        for i, column in enumerate(finish.columns):
+            text = self.over_results(column.term)
+            yield "" if i else "returned", column.name if text == column.name else f"{column.name} = {text}"
+        if finish.having is not None:
+            yield "kept", f"rows with {self.over_results(finish.having)}"
+        order = [f"{self.over_results(term)}{' descending' if down else ''}" for term, down in finish.order]
+        if order or finish.limit is not None:
+            first = "" if finish.limit is None else f"; the first {finish.limit} of each window"
+            yield "order", f"by {', '.join([*order, *self.bound.group_names]) or 'window'}{first}"
+
+    def over_results(self, term: Term) -> str:
+        """Return an expression over results, with aggregates as they are written."""
+        text = term_to_text(term)
+        listed = [] if self.bound.finish is None else [column.name for column in self.bound.finish.columns]
+        for output in self.bound.outputs:
+            if output.name not in listed:
+                text = text.replace(expr_to_text(Ref((output.name,))), self.written(output))
+        return text
+
+    def written(self, output: Output) -> str:
+        """Return an aggregate as it is written."""
+        if output.measure or output.each or output.distinct:
+            return output.name.removeprefix("_").replace("×", "*")
+        of = attribute(self.bound, output.labels, output.path) if output.path else names(self.bound, output.labels)
+        text = f"{output.function.upper()}({of or '*'})"
+        return f"LOG{output.log}({text})" if output.log else text
 
     def parts(self, output: Output) -> list[str]:
         """Return what is carried along for an aggregate."""

@@ -17,10 +17,6 @@ def _first(spans: list[Span]) -> Span | None:
 NOT_YET: dict[str, Find] = {
     "aggregates over each event once": lambda bound: _first([o.span for o in bound.outputs if o.each]),
     "distinct values of keys": lambda bound: _first([o.span for o in bound.outputs if o.distinct]),
-    "expressions over a row": lambda bound: _first([one.span for one in bound.derived]),
-    "expressions over results, HAVING, ORDER BY and LIMIT": lambda bound: (
-        None if bound.finish is None else bound.finish.columns[-1].span
-    ),
 }
 
 

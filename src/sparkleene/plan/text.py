@@ -89,11 +89,14 @@ def names(bound: Bound, labels: Iterable[int]) -> str:
 def attribute(bound: Bound, labels: Iterable[int] | None, path: Path) -> str:
     """Return an attribute with the labels whose events have it, None for all.
 
-    With several labels that is `(S, A).rate`.
+    With several labels that is `(S, A).rate`. A column that the query computes is shown as what it is.
     """
+    chosen = [] if labels is None else sorted(labels)
+    term = next((one.term for one in bound.derived if (one.name,) == path), None)
+    if term is not None:
+        return term_to_text(term, bound.labels[chosen[0]].name if len(chosen) == 1 else None)
     if labels is None:
         return expr_to_text(ast.Ref(path))
-    chosen = sorted(labels)
     if len(chosen) == 1:
         return expr_to_text(ast.Ref((bound.labels[chosen[0]].name, *path)))
     every = [i for i, label in enumerate(bound.labels) if not label.negated]

@@ -16,6 +16,7 @@ from pyspark.errors import PySparkException
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
+from sparkleene.columns.derived_columns import add_derived
 from sparkleene.columns.schema import result_schema
 from sparkleene.errors import DataError
 from sparkleene.language.bound import Field, Term
@@ -23,7 +24,17 @@ from sparkleene.language.printer import quote
 from sparkleene.spark import packing, tasks
 from sparkleene.spark.jobs import Job
 from sparkleene.spark.lower import Lowered, needs_types
-from sparkleene.spark.request import Places, Request, col, lower_together, map_batches, partitions, places, zone
+from sparkleene.spark.request import (
+    Places,
+    Request,
+    col,
+    find_paths,
+    lower_together,
+    map_batches,
+    partitions,
+    places,
+    zone,
+)
 from sparkleene.spark.results import JobPlan, combine_parts, make_jobs, raise_errors, schema_of
 from sparkleene.spark.sql.pushdown import superset
 from sparkleene.spark.sql.terms import masks, value
@@ -59,7 +70,9 @@ def plan_jobs(requests: Sequence[Request], frame: DataFrame) -> tuple[pa.Schema,
 
 
 def _choose(request: Request, frame: DataFrame) -> Choice:
-    schema = empty_table(frame.schema, request.needed).schema
+    schema = add_derived(
+        empty_table(frame.schema, request.needed), request.plan.bound.derived, request.place
+    ).schema
     return choose_strategy(request.plan, schema, request.options, request.strategy, request.place)
 
 
@@ -117,7 +130,7 @@ def drop_irrelevant(requests: Sequence[Request], frame: DataFrame) -> DataFrame:
     some = [each for each in wanted if each is not None]
     if len(some) == len(wanted):
         frame = _where(requests[0], frame, combine(operator.or_, some))
-    keys = [{plan.bound.keys[k].path: None for k in plan.universal} for plan in (r.plan for r in requests)]
+    keys = [dict.fromkeys(find_paths(request.plan, request.plan.universal)) for request in requests]
     for path in keys[0]:
         if all(path in other for other in keys):
             frame = _where(requests[0], frame, column(path).isNotNull())

@@ -9,18 +9,21 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pyarrow as pa
 
+from sparkleene.columns.derived_columns import add_derived
 from sparkleene.columns.fields import kind
 from sparkleene.columns.reading import Options
 from sparkleene.columns.schema import result_schema
 from sparkleene.engine.run import Run
 from sparkleene.errors import DataError
+from sparkleene.language.bound import Bound
 from sparkleene.plan.part import Part
+from sparkleene.plan.plan import Plan
 from sparkleene.spark.jobs import task_cores
 from sparkleene.spark.lower import Lowered, lower_table
 from sparkleene.spark.packing import BUCKET, PACKS, Compose, ComposeEach, Pack, pack_error
 from sparkleene.spark.parquet.footers import Files
 from sparkleene.spark.parquet.pieces import Piece, Selection, read, select_pieces
-from sparkleene.spark.request import Request, col, lower_together, map_batches, partitions
+from sparkleene.spark.request import Request, col, find_paths, lower_together, map_batches, partitions
 from sparkleene.spark.results import JobPlan, combine_parts, make_jobs, raise_errors, schema_of
 from sparkleene.spark.strategy import Choice, Family, choose_strategy, find_families, in_order
 from sparkleene.spark.tasks import ERROR, Batches, send_errors, send_results
@@ -79,17 +82,24 @@ def _plan_job(requests: Sequence[Request], files: Files, spark: SparkSession, sc
 def _select(requests: Sequence[Request], files: Files, spark: SparkSession) -> Selection:
     """Return the row groups that some query needs."""
     options, plans = requests[0].options, [request.plan for request in requests]
-    text = [key.path[0] for plan in plans for key in plan.bound.keys if len(key.path) == 1]
+    paths = [path for plan in plans for path in find_paths(plan, range(len(plan.bound.keys)))]
+    text = [path[0] for path in paths if len(path) == 1]
     text += [] if options.type is None else [options.type]
     return select_pieces(
         files,
         sorted({name for request in requests for name in request.needed}),
         options.time,
-        bounds=[plan.bound for plan in plans],
+        bounds=[_without_derived_keys(plan) for plan in plans],
         type_column=options.type,
         dictionary=[name for name in dict.fromkeys(text) if kind(files.schema.field(name).type) == "text"],
         parallelism=partitions(spark),
     )
+
+
+def _without_derived_keys(plan: Plan) -> Bound:
+    """Return a query without the keys that it computes: files do not tell what these are."""
+    paths = find_paths(plan, range(len(plan.bound.keys)))
+    return replace(plan.bound, keys=tuple(key for key in plan.bound.keys if key.path in paths), group=())
 
 
 def _choose(request: Request, selection: Selection) -> Choice:
@@ -98,7 +108,8 @@ def _choose(request: Request, selection: Selection) -> Choice:
         message = "files read by path are not sorted by Spark"
         help = 'read them as a DataFrame: q.run(spark.read.parquet("..."), strategy="sort")'
         raise request.place.mistake("bad-option", message, help=help)
-    given = (request.plan, selection.schema, request.options, request.strategy, request.place)
+    wider = add_derived(selection.schema.empty_table(), request.plan.bound.derived, request.place)
+    given = (request.plan, wider.schema, request.options, request.strategy, request.place)
     return choose_strategy(*given, in_order(selection.spans))
 
 

@@ -17,7 +17,8 @@ from sparkleene.columns.expressions import drop_sides, evaluate
 from sparkleene.columns.fields import find_column
 from sparkleene.columns.labels import label_masks
 from sparkleene.columns.reading import Options
-from sparkleene.language.bound import Call, Field, Literal_, Output, Path, Term
+from sparkleene.errors import Place
+from sparkleene.language.bound import Call, Derived, Field, Literal_, Output, Path, Term
 from sparkleene.language.trees import map_fields
 from sparkleene.plan.part import Part
 from sparkleene.plan.plan import Plan
@@ -57,9 +58,10 @@ def lower(part: Part, options: Options, how: Lowering) -> Lowered:
     tiebreak = None if options.tiebreak is None else flat.name(Field((options.tiebreak,)))
     type = None if how.masks else options.type
     members = tuple(
-        replace(member, plan=_lower_plan(member.plan, type, flat, how.masks)) for member in part.members
+        replace(member, plan=_lower_plan(member.plan, type, flat, how.masks, member.place))
+        for member in part.members
     )
-    plan = members[0].plan if not part.is_shared else _lower_plan(part.plan, type, flat, how.masks)
+    plan = members[0].plan if not part.is_shared else _lower_plan(part.plan, type, flat, how.masks, part.place)
     if type is not None and part.plan.bound.types is None:
         type = flat.name(Field((type,)))
     names = () if not how.masks else (MASK, TYPES) if needs_types(part.plan) else (MASK,)
@@ -68,7 +70,7 @@ def lower(part: Part, options: Options, how: Lowering) -> Lowered:
     return Lowered(Part(plan, members), flat_options, tuple(flat.found.items()))
 
 
-def _lower_plan(plan: Plan, type: str | None, flat: _Columns, masks: bool) -> Plan:
+def _lower_plan(plan: Plan, type: str | None, flat: _Columns, masks: bool, place: Place) -> Plan:
     """Return a plan over flat columns."""
     bound = plan.bound
     if masks:
@@ -81,11 +83,31 @@ def _lower_plan(plan: Plan, type: str | None, flat: _Columns, masks: bool) -> Pl
         elif type is not None:
             flat.name(Field((type,)))
         bound = replace(bound, local=local, types=types)
-    bound = replace(
-        bound,
-        keys=tuple(replace(key, path=flat.path(key.path)) for key in bound.keys),
-        outputs=tuple(_lower_output(output, flat) for output in bound.outputs),
-    )
+    computed: dict[Path, Derived] = {(one.name,): one for one in bound.derived}
+    kept: dict[str, Derived] = {}  # what is left to the tasks
+
+    def find(path: Path) -> Path:
+        one = computed.get(path)
+        if one is None:
+            return flat.path(path) if path else path
+        if flat.ready(one.term):
+            return (flat.name(one.term),)
+        kept.setdefault(one.name, replace(one, term=flat.attributes(one.term)))
+        return path
+
+    def place_output(output: Output) -> Output:
+        if output.measure is None:
+            return replace(output, path=find(output.path))
+        pieces = tuple(replace(piece, path=find(piece.path)) for piece in output.measure.pieces)
+        return replace(output, measure=replace(output.measure, pieces=pieces))
+
+    keys = tuple(replace(key, path=find(key.path)) for key in bound.keys)
+    for one in kept.values():
+        message = "SQL of Spark would not give these values exactly, and rows are spread by them"
+        help = "add the column to the DataFrame, and group by it"
+        raise place.mistake("unsupported-data", message, one.span, help)
+    outputs = tuple(map(place_output, bound.outputs))
+    bound = replace(bound, keys=keys, outputs=outputs, derived=tuple(kept.values()))
     pairs = tuple(
         Pair(
             pair.before,
@@ -96,15 +118,6 @@ def _lower_plan(plan: Plan, type: str | None, flat: _Columns, masks: bool) -> Pl
         for pair in plan.pairs
     )
     return Plan(bound, plan.machine, pairs, plan.backward)
-
-
-def _lower_output(output: Output, flat: _Columns) -> Output:
-    """Return an aggregate over flat columns."""
-    measure = output.measure
-    if measure is not None:
-        pieces = (replace(one, path=flat.path(one.path)) if one.path else one for one in measure.pieces)
-        return replace(output, measure=replace(measure, pieces=tuple(pieces)))
-    return replace(output, path=flat.path(output.path)) if output.path else output
 
 
 def needs_types(plan: Plan) -> bool:

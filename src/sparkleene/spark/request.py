@@ -90,10 +90,20 @@ def places(requests: Sequence[Request]) -> Places:
     found: Places = {}
     for query in (query for request in requests for query in request.queries):
         bound = query.plan.bound
-        for term in (*(term for terms in bound.local for term in terms), *(a.condition for a in bound.adjacent)):
+        terms = [term for terms in bound.local for term in terms]
+        terms += [one.condition for one in bound.adjacent]
+        terms += [one.term for one in bound.derived]
+        for term in terms:
             for part in walk_term(term):
                 found.setdefault((drop_sides(part), part.span), query.place)
     return found
+
+
+def find_paths(plan: Plan, keys: Iterable[int]) -> list[Path]:
+    """Return the attributes of the data among some keys, without those that the query computes."""
+    derived = {(one.name,) for one in plan.bound.derived}
+    paths = [plan.bound.keys[k].path for k in keys]
+    return [path for path in paths if path not in derived]
 
 
 def lower_together(

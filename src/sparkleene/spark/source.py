@@ -10,6 +10,7 @@ from pyspark.sql import DataFrame
 
 from sparkleene.columns.tables import is_paths
 from sparkleene.spark import batch, by_path
+from sparkleene.spark.finish import finish_results
 from sparkleene.spark.lower import Lowered
 from sparkleene.spark.parquet.footers import discover
 from sparkleene.spark.request import Request, zone
@@ -62,7 +63,8 @@ class FrameSource:
         """Evaluate each family of requests in a job of its own."""
         check_workers(self.frame.sparkSession)
         schema, jobs = batch.plan_jobs(requests, self.frame)
-        return _unite([job.run(schema) for job in jobs])
+        results = _unite([job.run(schema) for job in jobs])
+        return finish_results(requests, results, lambda one: batch.check_columns(one, self.frame))
 
     def explain(self, requests: Sequence[Request]) -> Iterator[Line]:
         """Say which requests are in which job, or how the rows of a query reach the tasks."""
@@ -95,7 +97,8 @@ class PathSource:
         """Evaluate requests that may share in one job, and the others in one each."""
         check_workers(self.spark)
         schema, jobs = by_path.plan_jobs(requests, self.files, self.spark)
-        return _unite([job.run(self.spark, schema) for job in jobs])
+        results = _unite([job.run(self.spark, schema) for job in jobs])
+        return finish_results(requests, results, lambda one: by_path.check_columns(one, self.files))
 
     def explain(self, requests: Sequence[Request]) -> Iterator[Line]:
         """Say which requests are in which job, or what is read for a query and how it reaches the tasks."""

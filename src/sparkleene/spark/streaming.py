@@ -19,6 +19,7 @@ from sparkleene.ongoing.identity import WORKLOAD, make_identity
 from sparkleene.plan.part import Part
 from sparkleene.plan.text import count, term_to_text
 from sparkleene.spark import batch
+from sparkleene.spark.finish import check_finish, finish_results
 from sparkleene.spark.lower import Lowered, Lowering, lower
 from sparkleene.spark.request import Request, col, map_batches, partitions
 from sparkleene.spark.results import combine_parts, make_job, raise_errors, schema_of, task_columns
@@ -55,7 +56,8 @@ def run(requests: Sequence[Request], frame: DataFrame) -> DataFrame:
     there = left.observe(named, late).where(col(LATE).isNull())
     results = there.select([col(name) for name in stream.job.schema.names])
     # All parts of a window come in one batch, so adding them up needs no state.
-    return combine_parts(stream.job, results, schema, not stream.job.partial)
+    whole = combine_parts(stream.job, results, schema, not stream.job.partial)
+    return finish_results(requests, whole, lambda one: batch.check_columns(one, frame))
 
 
 def explain(requests: Sequence[Request], frame: DataFrame) -> Iterator[tuple[str, str]]:
@@ -76,6 +78,7 @@ def plan_stream(requests: Sequence[Request], frame: DataFrame) -> tuple[StreamJo
     def check(query: Request) -> pa.Schema:
         columns = batch.check_columns(query, frame)
         _check_stream(query, frame)
+        check_finish(query)
         notes = [f"the query is '{query.part.names[0]}'"] if query.named else []
         _check_bounded(query, frame, notes)
         return columns

@@ -23,13 +23,14 @@ from pyspark.sql.types import StructType
 from pyspark.sql.udtf import AnalyzeArgument, AnalyzeResult, PartitioningColumn, SelectedColumn
 from pyspark.util import PythonEvalType
 
-from sparkleene.columns.schema import result_schema
+from sparkleene.engine.finish import finished_schema
 from sparkleene.errors import Diagnostic, Place, QueryError, SparkleeneError, suggest
 from sparkleene.language.printer import quote
 from sparkleene.options import QueryOptions, ReadingKeywords
 from sparkleene.plan.plan import Plan
 from sparkleene.prepared import PreparedQuery
 from sparkleene.spark.jobs import task_cores
+from sparkleene.spark.request import find_paths
 from sparkleene.spark.sql.types import empty_table, result_type, schema_to_spark
 from sparkleene.spark.tasks import to_batches
 
@@ -117,7 +118,7 @@ def analyze_call(
     query.check_types(schema.names)
     plan, place = query.plan_for(tuple(schema.names)), query.place
     needed = query.columns(plan)
-    found = result_schema(plan, empty_table(schema, needed), query.options.for_engine(), place)
+    found = finished_schema(plan, empty_table(schema, needed), query.options.for_engine(), place)
     result = pa.schema([(column.name, result_type(column.name, column.type, place)) for column in found])
     return Analyzed(
         schema_to_spark(result),
@@ -132,8 +133,10 @@ def analyze_call(
 
 def partitioning(plan: Plan, buckets: int) -> dict[str, Any]:
     """Return how rows are partitioned such that all sub-streams of a group come together."""
-    keys = [".".join(map(quote, plan.bound.keys[k].path)) for k in plan.universal if k in plan.bound.group]
-    if not keys:
+    paths = find_paths(plan, [k for k in plan.universal if k in plan.bound.group])
+    keys = [".".join(map(quote, path)) for path in paths]
+    finish = plan.bound.finish
+    if not keys or (finish is not None and finish.limit is not None):
         return {"withSinglePartition": True}
     return {"partitionBy": [PartitioningColumn(f"pmod(hash({', '.join(keys)}), {buckets})")]}
 

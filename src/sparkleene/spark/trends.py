@@ -12,7 +12,7 @@ from pyspark.sql import functions as F
 from sparkleene.engine.run import Run
 from sparkleene.spark import batch, tasks
 from sparkleene.spark.jobs import with_cores
-from sparkleene.spark.request import Request, col, map_batches
+from sparkleene.spark.request import Request, col, find_paths, map_batches
 from sparkleene.spark.results import raise_errors, schema_of
 from sparkleene.spark.sql.types import empty_table, result_type
 from sparkleene.spark.sql.values import column
@@ -28,7 +28,7 @@ def trends(request: Request, frame: DataFrame, limit: int | None) -> DataFrame:
     found = task.find(empty_table(frame.schema, request.needed)).schema
     schema = pa.schema([(field.name, result_type(field.name, field.type, request.place)) for field in found])
     rows = batch.drop_irrelevant([request], frame).select([column((name,)) for name in request.needed])
-    keys = [column(plan.bound.keys[k].path) for k in plan.shuffle_keys]
+    keys = [column(path) for path in find_paths(plan, plan.shuffle_keys)]
     moved = rows.repartition(*keys) if keys else rows.repartition(1)
     wider = schema.append(pa.field(tasks.ERROR, pa.string()))
     task = replace(task, schema=wider)

@@ -112,7 +112,7 @@ class Workload:
         from sparkleene.columns.tables import read_data
 
         table = result.toArrow() if is_spark(result) else read_data(result)[0]
-        outputs = {name: [output.name for output in q.plan.bound.outputs] for name, q in self.queries.items()}
+        outputs = {name: list(q.plan.bound.value_names) for name, q in self.queries.items()}
         named = dict.fromkeys(output for names in outputs.values() for output in names)
         if value is not None and value not in named:
             raise _mistake(f"no query has an aggregate '{value}'", f"choose from {', '.join(named)}")

@@ -144,6 +144,9 @@ def merge(queries: Sequence[Member], always: bool = False) -> Part | None:
         own = tuple(range(len(outputs), len(outputs) + len(bound.outputs)))
         members.append(replace(query, outputs=own))
         outputs += [_relabel(one, places) for one in bound.outputs]
+    derived = tuple(dict.fromkeys(one for bound in bounds for one in bound.derived))
+    if len({one.name for one in derived}) < len(derived):
+        return None
     types = None if bounds[0].types is None else tuple({t: None for b in bounds for t in b.types or ()})
     mark = "_"  # columns of groups must not be called as an output of another query
     while any(output.name.startswith(mark) for output in outputs):
@@ -157,6 +160,8 @@ def merge(queries: Sequence[Member], always: bool = False) -> Part | None:
         group_names=groups,
         outputs=tuple(outputs),
         types=types,
+        derived=derived,
+        finish=None,  # of each query by itself
     )
     alone = sum(_numbers(query.plan) for query in queries)
     most = MAX_STATES if always else min(MAX_STATES, int(WORTH * alone / aggregates(bound).width))
