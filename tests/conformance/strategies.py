@@ -7,9 +7,10 @@ stays small: at most 12 rows, fewer where one event has several labels or where 
 from __future__ import annotations
 
 import math
+import re
 from collections import Counter
 from collections.abc import Collection
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from functools import cache
 from typing import Any
@@ -451,6 +452,28 @@ def _time(seconds: int, halves: bool, clock: str | None) -> int | float | dateti
 
 
 @st.composite
+def count_once(draw: st.DrawFn, case: Case) -> Case:
+    """Return a case with other aggregates: over events or keys, each once, and some that are not."""
+    bound = case.bound()
+    labels = st.sampled_from([label.name for label in bound.labels if not label.negated])
+    attributes = st.sampled_from("xyf")
+    items = [
+        labels.map("COUNT(EACH {})".format),
+        labels.map("COUNT(DISTINCT {})".format),
+        labels.map("LOG2(COUNT(EACH {}))".format),
+        st.builds("{}(EACH {}.{})".format, st.sampled_from(["SUM", "AVG"]), labels, attributes),
+        st.builds("{}({}.{})".format, st.sampled_from(["SUM", "MIN"]), labels, attributes),
+    ]
+    if bound.keys:
+        keys = [".".join(key.path) for key in bound.keys]
+        chosen = st.lists(st.sampled_from(keys), min_size=1, unique=True)
+        items += [chosen.map(lambda names: f"COUNT(DISTINCT {', '.join(names)})")] * 3
+    drawn = draw(st.lists(st.one_of(*items), min_size=1, max_size=4))
+    returned = ", ".join(["COUNT(*) AS n", *(f"{item} AS o{i}" for i, item in enumerate(drawn))])
+    return replace(case, text=re.sub("RETURN .*? PATTERN", f"RETURN {returned} PATTERN", case.text))
+
+
+@st.composite
 def case(
     draw: st.DrawFn,
     *,
@@ -467,8 +490,12 @@ def case(
     max_rows: int = 12,
     pattern: Pattern | None = None,
     measured: bool = False,
+    once: bool = False,
 ) -> Case:
-    """Draw a valid query and its rows; None leaves a choice to chance, True and False make it."""
+    """Draw a valid query and its rows; None leaves a choice to chance, True and False make it.
+
+    With `once` most aggregates are over events or keys, each once.
+    """
 
     def chance(asked: bool | None, one_in: int) -> bool:
         return draw(st.integers(1, one_in)) == one_in if asked is None else asked
@@ -522,4 +549,4 @@ def case(
         drawn.bound()
     except SparkleeneError:
         reject()
-    return drawn
+    return draw(count_once(drawn)) if once else drawn

@@ -554,10 +554,3 @@ def test_columns_called_as_measures_stay_usable_with_a_label() -> None:
     plain, over_trends = bind(parse(text), columns=("duration", "length", "time")).outputs
     assert (plain.path, plain.measure) == (("duration",), None)
     assert over_trends.measure is not None
-
-
-@pytest.mark.parametrize("returns", ["COUNT(EACH A)", "COUNT(DISTINCT k)"])
-def test_what_cannot_run_yet_is_said(returns: str) -> None:
-    with pytest.raises(QueryError) as caught:
-        plan(bind_return(returns, rest="WHERE [k]"))
-    assert [found.code for found in caught.value.diagnostics] == ["not-yet"]

@@ -252,7 +252,7 @@ def test_explain(bare: DataFrame) -> None:
     assert "each is whole in one bucket" in text
     one = f"RETURN COUNT(*) PATTERN A+ WHERE A.k < NEXT(A).k {WITHIN}"
     text = sk.query(one).explain(bare.withWatermark("time", "1 minute"))
-    assert "one bucket: there is no key" in text
+    assert "one bucket: there is no key to spread rows by" in text
     assert "the rows of open windows" in text
     spread = sk.query(f"RETURN COUNT(*) PATTERN A+ WHERE [k] {WITHIN}")
     assert "the parts of each are added up by tasks" in spread.explain(bare.withWatermark("time", "1 minute"))

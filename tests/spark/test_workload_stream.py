@@ -610,7 +610,7 @@ def test_explained(source: Source) -> None:
     assert [text for word, text in lines if word == "part"] == ["pairs, runs", "alone", "parts"]
     assert [text for word, text in lines if word == "spread"] == [
         "2 buckets, by k",
-        "one bucket: there is no key",
+        "one bucket: there is no key to spread rows by",
         "2 buckets, by k",
     ]
     assert {text for word, text in lines if word == "groups"} == {"the parts of each are added up by tasks"}

@@ -64,6 +64,9 @@ def result_schema(plan: Plan, table: pa.Table, options: Options, place: Place) -
         if output.path:
             given = (table, output.path, place, output.span)
             exact_values(*given) if exact else sum_values(*given)
+        if output.function == "count" and output.log is None and (output.each or output.distinct):
+            fields.append((output.name, pa.int64()))
+            continue
         text = exact and is_whole(output)
         long = options.numbers == "long" and output.function == "count" and output.log is None
         fields.append((output.name, pa.string() if text else pa.int64() if long else pa.float64()))

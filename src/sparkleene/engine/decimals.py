@@ -22,6 +22,8 @@ def exact_column(made: Made, parts: Sequence[Sequence[Fraction]]) -> pa.Array:
     if log is not None:
         per = 1.0 if log == 2 else math.log10(2)
         return pa.array([_log2(count) * per if count else None for count in counts], pa.float64())
+    if function == "count" and made.is_apart:
+        return pa.array(counts, pa.int64())
     if function == "count":
         return pa.array([digits_of(count) for count in counts], pa.string())
     if function == "sum":

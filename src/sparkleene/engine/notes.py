@@ -25,6 +25,7 @@ def find_notes(
 ) -> Iterator[str]:
     """Yield what is to be told of a run over these rows and windows."""
     yield from _note_scan(plan, arrays, windows, threads)
+    yield from _note_each(plan, arrays, windows)
     if plan.bound.semantics == "contiguous" and rows.tied:
         yield from _note_ties(rows, tiebreak)
 
@@ -42,6 +43,19 @@ def _note_scan(plan: Plan, arrays: Arrays, windows: Windows, threads: int) -> It
             f"this takes about {_duration(seconds)}, for each event is compared with all before it, and up to"
             f" {longest:,} rows meet in one window of a sub-stream: {reason};"
             " rewrite the condition, shorten the window or add a key"
+        )
+
+
+def _note_each(plan: Plan, arrays: Arrays, windows: Windows) -> Iterator[str]:
+    """Say that EACH may compare many events, if that would take long."""
+    stored = arrays.main.kernel != "linear" and plan.machine.semantics == "skip-till-any-match"
+    if not plan.aggregates.each or not stored or not windows.lo.size:
+        return
+    seconds = cost.scan_seconds(plan.directed, arrays, windows.lo, windows.hi, 1)
+    if seconds >= LONG:
+        yield (
+            f"EACH may take up to {_duration(seconds)}: with conditions on neighbours it compares each event that"
+            " is in a trend with the events before it that are in none yet; shorten the window or add a key"
         )
 
 

@@ -114,7 +114,7 @@ def double_column(made: Made, parts: Array) -> pa.Array:
         logs = np.where(positive, log2(np.where(positive, first, 1.0)), np.nan)
         return pa.array(logs if log == 2 else logs * np.log10(2), mask=~positive)
     if function == "count":
-        return pa.array(to_double(first))
+        return pa.array(to_double(first).astype(np.int64) if made.is_apart else to_double(first))
     count = parts[:, -1]
     absent = ~is_positive(count)
     if function == "sum":

@@ -31,7 +31,7 @@ from sparkleene.engine.substreams import read_only
 from sparkleene.errors import DataError, Diagnostic
 from sparkleene.kernels import results as kernel
 from sparkleene.kernels.vectors import Table
-from sparkleene.kernels.wide import WIDE, is_positive, to_double
+from sparkleene.kernels.wide import WIDE, is_positive, to_double, to_wide
 from sparkleene.language.ast import And
 from sparkleene.plan.aggregates import Made
 from sparkleene.plan.part import Part
@@ -57,7 +57,7 @@ def write_results(evaluated: Evaluated, zeros: bool = False) -> pa.Table:
         if made.is_low:
             columns[name] = _low_column(cells, recipe, made)
         elif cells.integers is None:
-            parts = write_parts(made, cells.values, recipe.units)
+            parts = _wide_parts(cells, recipe, made)
             columns[name] = _number_column(made, parts, recipe.long, cells.columns)
         else:
             columns[name] = exact_column(made, _exact_parts(cells, recipe, made))
@@ -73,9 +73,7 @@ def write_partial(evaluated: Evaluated) -> pa.Table:
             columns[made.output.name] = _low_column(cells, recipe, made)
     summed = [made for made in recipe.outputs if not made.is_low]
     if cells.integers is None:
-        parts = np.concatenate(
-            [cells.values[:, :1], *(write_parts(m, cells.values, recipe.units) for m in summed)], 1
-        )
+        parts = np.concatenate([cells.values[:, :1], *(_wide_parts(cells, recipe, made) for made in summed)], 1)
         raw = pa.py_buffer(np.ascontiguousarray(parts).tobytes())
         fixed = pa.Array.from_buffers(pa.binary(16 * parts.shape[1]), len(parts), [None, raw])
         columns[SUMS] = fixed.cast(pa.binary())
@@ -186,6 +184,7 @@ class _Cells:
     values: Array
     lows: Array  # keys, NaN for none
     integers: list[list[int]] | None
+    apart: dict[str, Array]  # the numbers that outputs over events or keys are made of; fractions in exact mode
 
 
 def _cells(evaluated: Evaluated, zeros: bool = False) -> _Cells:
@@ -208,7 +207,27 @@ def _cells(evaluated: Evaluated, zeros: bool = False) -> _Cells:
     integers = None
     if results.integers is not None:
         integers = _add_integers([_merge_integers(results.integers[k], paired) for k in there.tolist()], starts)
-    return _Cells(columns, out, out_low, integers)
+    apart = {name: _add_rows(parts[there], starts) for name, parts in evaluated.each.items()}
+    run = np.repeat(np.arange(starts.size), np.diff(np.append(starts, there.size)))
+    some = is_positive(values[there, 0])
+    segment = windows.segment[there]
+    for made in evaluated.recipe.outputs:
+        if made.output.distinct:
+            codes = [rows.codes[k][segment[some]] for k in made.output.distinct]
+            number = _count_distinct(run[some], codes, starts.size)
+            apart[made.output.name] = number[:, None].astype(np.float64 if integers is None else object)
+    return _Cells(columns, out, out_low, integers, apart)
+
+
+def _add_rows(parts: Array, starts: Array) -> Array:
+    """Add up runs of rows."""
+    return np.add.reduceat(parts, starts, axis=0) if starts.size else parts[:0]
+
+
+def _count_distinct(run: Array, codes: Sequence[Array], runs: int) -> Array:
+    """Return how many different combinations of codes each run has."""
+    _, first = combine_codes([run, *codes], [runs, *(int(one.max(initial=-1)) + 1 for one in codes)])
+    return np.bincount(run[first], minlength=runs)
 
 
 def _add_runs(values: Array, lows: Array, starts: Array) -> tuple[Array, Array]:
@@ -293,9 +312,18 @@ def _number_column(made: Made, parts: Array, long: bool, columns: dict[str, Any]
     return found.cast(pa.int64())
 
 
+def _wide_parts(cells: _Cells, recipe: Recipe, made: Made) -> Array:
+    """Return the wide numbers that an output is made of, for each row."""
+    if made.is_apart:
+        return to_wide(cells.apart[made.output.name])
+    return write_parts(made, cells.values, recipe.units)
+
+
 def _exact_parts(cells: _Cells, recipe: Recipe, made: Made) -> list[list[Fraction]]:
     """Return the exact numbers that an output is made of, for each row."""
     assert cells.integers is not None
+    if made.is_apart:
+        return [[Fraction(one) for one in row] for row in cells.apart[made.output.name]]
     spreads = np.zeros((len(cells.integers), 2))
     if part_width(made) == 3:
         spreads = to_double(write_parts(made, cells.values, recipe.units)[:, :2])

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
@@ -23,6 +23,7 @@ from sparkleene.engine.execute import Results
 from sparkleene.engine.grid import Clock, read_clock
 from sparkleene.engine.memo import Memo
 from sparkleene.engine.notes import find_notes
+from sparkleene.engine.participation import Participation
 from sparkleene.engine.substreams import SubStreams, order_rows
 from sparkleene.engine.windows import KeyRange, Windows, grid_windows, trailing_windows
 from sparkleene.errors import Place, SparkleeneError
@@ -44,6 +45,7 @@ class Evaluated:
     windows: Windows
     results: Results
     bursts: Bursts | None = None  # what was counted of them
+    each: Mapping[str, Array] = field(default_factory=dict)  # of outputs over events, the parts of each window
 
 
 @dataclass(frozen=True)
@@ -132,13 +134,24 @@ class Run:
         """Evaluate windows that were found, in exact mode as integers too."""
         results = execute.run_windows(arrays, windows, self.threads)
         if self.options.numbers != "exact":
-            return Evaluated(self.part, recipe, rows, windows, results, arrays.bursts)
+            each = self._participants(table, rows, windows, results)
+            return Evaluated(self.part, recipe, rows, windows, results, arrays.bursts, each)
         there = np.flatnonzero(zeros | is_positive(results.values[:, :, 0]).any(axis=1))
         windows, results = windows.where(there), results.where(there)
+        each = self._participants(table, rows, windows, results)
         precise, recipe = self.arrays(table, rows, exact=True, share_bursts=True)
         integers = exact.integers(precise, results, windows.lo, windows.hi, self.threads)
         results = replace(results, integers=integers)
-        return Evaluated(self.part, recipe, rows, windows, results, precise.bursts)
+        return Evaluated(self.part, recipe, rows, windows, results, precise.bursts, each)
+
+    def _participants(
+        self, table: pa.Table, rows: SubStreams, windows: Windows, results: Results
+    ) -> dict[str, Array]:
+        """Return what outputs over events, each once, are made of."""
+        if not self.plan.aggregates.each:
+            return {}
+        found = Participation(self.plan, table, rows, self.options, self.threads, self.place)
+        return found.parts(windows, results)
 
     @contextmanager
     def blame(self, table: pa.Table) -> Iterator[None]:

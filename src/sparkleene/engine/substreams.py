@@ -40,6 +40,7 @@ class SubStreams:
     group: Array  # the group of each sub-stream
     groups: pa.Table  # the groups' attributes, a row each
     known_ties: bool | None = None
+    codes: tuple[Array, ...] = ()  # for each key a number for its value in each sub-stream
 
     @cached_property
     def tied(self) -> bool:
@@ -85,7 +86,7 @@ def order_rows(
     of_table = rows if of_row is None else of_row[rows]
     times = ordered if tick is clock else read_only(take_rows(clock, of_table, threads))
     masks = read_only(take_rows(mask, rows, threads))
-    return SubStreams(of_table, bounds, ordered, times, masks, *_groups(plan, keys, of_sub))
+    return SubStreams(of_table, bounds, ordered, times, masks, *_groups(plan, keys, of_sub), codes=tuple(of_sub))
 
 
 def read_only(array: Array) -> Array:

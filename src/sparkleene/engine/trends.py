@@ -19,14 +19,13 @@ import pyarrow as pa
 
 from sparkleene import interrupts
 from sparkleene.columns.reading import Options
-from sparkleene.engine.arrays import Arrays
+from sparkleene.engine.ends import Ends, find_ends
 from sparkleene.engine.execute import run_windows
 from sparkleene.engine.results import count_trends, rank_groups
 from sparkleene.engine.run import Run
-from sparkleene.engine.substreams import SubStreams, read_only
+from sparkleene.engine.substreams import SubStreams
 from sparkleene.engine.windows import Windows
 from sparkleene.kernels import trends as kernel
-from sparkleene.kernels.program import EQ, Predicates, Program
 from sparkleene.kernels.wide import is_positive
 from sparkleene.plan.plan import Plan
 
@@ -50,7 +49,7 @@ def find_trends(run: Run, table: pa.Table, limit: int | None) -> pa.Table:
         windows = windows.where(np.flatnonzero(is_positive(count_trends(run.part, results))))
     order = np.lexsort((windows.segment, rank_groups(rows.groups)[rows.group[windows.segment]], windows.key))
     windows = windows.where(order)
-    search = _search(plan, arrays, rows)
+    search = _Search(find_ends(plan, arrays), rows)
     found = list(_found(search, windows, ALL if limit is None else limit))
     return _table(plan, table, run.options, rows, windows, found)
 
@@ -68,7 +67,7 @@ def _found(search: _Search, windows: Windows, limit: int) -> Iterator[tuple[int,
         block = slice(edges[cell], edges[last])
         firsts = windows.lo[block]
         if firsts.size > 1:
-            firsts, _, _ = search.reach(windows.lo[block], windows.hi[block], 1)
+            firsts, _, _ = search.ends.reach(windows.lo[block], windows.hi[block], 1)
         for begin, end in zip(edges[cell:last].tolist(), edges[cell + 1 : last + 1].tolist(), strict=True):
             # Sub-streams of one group, by the next match of each; at first by where that ends.
             heap: list[tuple[Key, int, Match, Iterator[tuple[Key, Match]] | None]] = [
@@ -93,38 +92,25 @@ def _found(search: _Search, windows: Windows, limit: int) -> Iterator[tuple[int,
 class _Search:
     """The search in the windows of a query."""
 
-    program: Program
-    predicates: Predicates
-    events: kernel.Events
-    index: kernel.Index
+    ends: Ends
     rows: SubStreams
-
-    def reach(self, lo: Array, hi: Array, need: int) -> tuple[Array, Array, Array]:
-        """Do the forward pass over windows; see the kernel."""
-        found: tuple[Array, Array, Array] = kernel.reach(
-            self.program, self.predicates, self.events, self.index, lo, hi, need
-        )
-        interrupts.check()
-        return found
 
     def key(self, event: int) -> tuple[int, int]:
         """Return the tick and the row of an event."""
         rows = self.rows.rows
-        return int(self.events.tick[event]), event if rows is None else int(rows[event])
+        return int(self.ends.events.tick[event]), event if rows is None else int(rows[event])
 
     def before(self, ends: Array, log: Array, lo: int, k: int, need: int) -> Array:
         """Return the ends that an end extends; see the kernel."""
-        found: Array = kernel.before(
-            self.program, self.predicates, self.events, self.index.real, ends, log, lo, k, need
-        )
+        found: Array = kernel.before(*self.ends.given, self.ends.index.real, ends, log, lo, k, need)
         interrupts.check()
         return found
 
     def matches(self, lo: int, hi: int, need: int) -> Iterator[tuple[Key, Match]]:
         """Yield the trends of a window with their keys, ascending; for AND pairs, by the first trend of each."""
-        both = self.program.classes > 1
+        both = self.ends.program.classes > 1
         need += both
-        _, ends, log = self.reach(np.array([lo]), np.array([hi]), need)
+        _, ends, log = self.ends.reach(np.array([lo]), np.array([hi]), need)
         firsts = self.trends(ends, log, lo, (0, 2), need)
         if not both:
             yield from (((self.key_of(trend),), (trend,)) for _, trend in firsts)
@@ -182,56 +168,6 @@ def _again(known: list[tuple[int, Trend]], more: Iterator[tuple[int, Trend]]) ->
     for item in more:
         known.append(item)
         yield item
-
-
-def _search(plan: Plan, arrays: Arrays, rows: SubStreams) -> _Search:
-    """Prepare the search: find the pairs of predicates that need no comparison one by one."""
-    program, predicates, machine = arrays.program, arrays.predicates, plan.machine
-    tick, symbol, _, _, f, g, stop = arrays.events
-    real = np.arange(len(program.off) - 1)
-    count = len(plan.bound.labels)
-    observed = real.size > count  # predicates have become labels
-    if observed:
-        real[count:] = [pair.after for pair in plan.pairs]
-    pairs, n = 0 if observed else len(plan.pairs), len(tick)
-    column = np.full(pairs, -2, np.int64)
-    left, right = np.zeros((pairs, n), np.int64), np.zeros((pairs, n), np.int64)
-    cells = 1
-    for p in range(pairs):
-        comparisons = range(predicates.off[p], predicates.off[p + 1])
-        other = [c for c in comparisons if predicates.op[c] != EQ]
-        if len(other) > 1 or predicates.code_off[p] != predicates.code_off[p + 1]:
-            continue
-        column[p] = other[0] if other else -1
-        both, missing = np.zeros(2 * n, np.int64), np.zeros(2 * n, bool)
-        for c in (c for c in comparisons if predicates.op[c] == EQ):
-            sides = np.concatenate([f[c], g[c]])
-            missing |= np.isnan(sides)
-            values, place = np.unique(sides, return_inverse=True)
-            _, both = np.unique(both * len(values) + place, return_inverse=True)
-        cells = max(cells, int(both.max(initial=0)) + 1)
-        left[p], right[p] = np.where(missing, -1, both).reshape(2, n)
-    slot = np.full((program.states, pairs), -1, np.int64)
-    wanted = {(int(s), int(p)) for s, p in zip(program.src, program.pair, strict=True) if p >= 0 and column[p] > -2}
-    for number, (state, p) in enumerate(sorted(wanted)):
-        slot[state, p] = number
-    still = program.keep == np.arange(program.states)
-    index = kernel.Index(
-        real,
-        np.argsort(real, kind="stable"),
-        np.array([state.final for state in machine.states]),
-        not still.all(),
-        bool(still[:, program.out_state].all()),
-        column,
-        left,
-        right,
-        slot,
-        np.zeros((len(wanted), cells, 2)),
-        np.zeros((len(wanted), cells), np.int64),
-        np.zeros(1, np.int64),
-    )
-    events = kernel.Events(tick, read_only(symbol.astype(np.int64)), f, g, stop)
-    return _Search(program, predicates, events, index, rows)
 
 
 # ---- rows

@@ -22,6 +22,7 @@ from sparkleene.kernels import (
     heap,
     linear,
     matrices,
+    participation,
     results,
     scan,
     sort,
@@ -178,6 +179,12 @@ def _trends() -> Iterator[Form]:
     index, ends, log = _index(), np.zeros((0, 10), np.int32), np.zeros((0, 3), np.int32)
     yield _form("trends.reach", trends.reach, program, predicates, seen, index, *_SPAN, 1)
     yield _form("trends.before", trends.before, program, predicates, seen, _SPAN[0], ends, log, 0, 0, 1)
+    took, kinds = np.zeros(0, np.uint64), _SPAN[0]
+    given = (program, seen, _SPAN[0], kinds, *_SPAN, _SPAN[0], took)
+    yield _form("participation.mark_by_states", participation.mark_by_states, *given)
+    ends, log = np.ascontiguousarray(ends), np.ascontiguousarray(log)
+    marked = (program, predicates, seen, _SPAN[0], ends, log, 0, 1, took)
+    yield _form("participation.mark_by_ends", participation.mark_by_ends, *marked)
 
 
 def _index() -> trends.Index:

@@ -214,8 +214,8 @@ def find_cover(target: CubeQuery, others: Iterable[CubeQuery], concepts: Concept
 def is_additive(output: Output) -> bool:
     """Tell whether the aggregate of a whole follows from those of its parts.
 
-    An average does not: nobody knows how many values it is of. A logarithm would be rounded twice. One event
-    or key may be in several parts.
+    An average does not: nobody knows how many values it is of. A logarithm would be rounded twice. What is counted
+    once may be in several parts.
     """
     once = output.each or output.distinct
     return output.function in ADDITIVE and output.log is None and not once
@@ -256,5 +256,8 @@ def output_to_text(output: Output, bound: Bound) -> str:
         of = attribute(bound, output.labels, output.path)
     elif output.labels:
         of = names(bound, output.labels)
+    elif output.distinct:
+        of = f"DISTINCT {', '.join('.'.join(bound.keys[k].path) for k in output.distinct)}"
+    of = f"EACH {of}" if output.each else of
     text = f"{output.function.upper()}({of})"
     return text if output.log is None else f"LOG{output.log}({text})"

@@ -7,8 +7,8 @@ chunk there is kept:
 - with sliding windows of time or events: the rows from the start of the first window that is still open;
 - where no adjacent predicate compares events, in doubles, and open windows hold more than half a chunk of rows, or
   there is no window: a vector per open window, and the rows of the latest time, which may still get more;
-- else all of it. So it is without a window in exact mode or with an adjacent predicate, with windows per trigger,
-  and where a key binds only labels that a trend may lack, or rows are counted and it binds only some.
+- else all of it. So it is without a window in exact mode, with EACH or an adjacent predicate, with windows per
+  trigger, and where a key binds only labels that a trend may lack, or rows are counted and it binds only some.
 
 A row that is held costs W bytes, as wide as its columns in Arrow are: 8 for a number, 4 and the text for text.
 While rows are evaluated, each costs up to 35 + 8 * (keys + 3 * sums + minima + 2 * sides of adjacent predicates)
@@ -59,11 +59,13 @@ class Carry:
         window = plan.bound.window
         typed = [key.labels for key in plan.bound.keys if key.labels is not None]
         slides = window is None or window.slide is not None
-        self.linear = slides and not plan.pairs and not typed and run.options.numbers != "exact"
+        single = len(plan.shuffle_keys) == len(plan.bound.keys)  # a block is one sub-stream
+        folds = not plan.pairs and not plan.aggregates.each and run.options.numbers != "exact"
+        self.linear = slides and single and folds
         if window is None or not slides:
             self.sheds = False
         elif window.unit == "events":
-            self.sheds = not typed
+            self.sheds = single
         else:  # a window's own rows have the keys of all its trends
             self.sheds = all(labels & plan.mandatory for labels in typed)
         self.held: list[pa.Table] = []

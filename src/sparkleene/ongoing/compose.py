@@ -37,6 +37,8 @@ def why_not_combined(plan: Plan, schema: pa.Schema, options: Options) -> str | N
     bound, window = plan.bound, plan.bound.window
     if plan.pairs:
         return "an adjacent predicate compares events one by one"
+    if plan.aggregates.each:
+        return "EACH needs the rows themselves, to tell which of them are in a trend"
     if any(key.labels is not None for key in bound.keys):
         return "a key binds only some labels, so that a row is in several sub-streams"
     if window is not None and window.unit == "events":

@@ -42,7 +42,10 @@ class Low:
 
 
 class Made(NamedTuple):
-    """An output, and what it is made of: totals, or one low, of a block; no totals are the count of trends."""
+    """An output, and what it is made of: totals, or one low, of a block; no totals are the count of trends.
+
+    What counts events or keys once each is found apart from all of these.
+    """
 
     output: Output
     of: tuple[int, ...]
@@ -52,6 +55,11 @@ class Made(NamedTuple):
     def is_low(self) -> bool:
         """Whether it is made of a low."""
         return self.output.function in ("min", "max")
+
+    @property
+    def is_apart(self) -> bool:
+        """Whether it is of events or keys, each once, and so not made of totals."""
+        return self.output.each or bool(self.output.distinct)
 
 
 @dataclass(frozen=True)
@@ -72,6 +80,11 @@ class Aggregates:
     def width(self) -> int:
         """How many numbers a state has for one window: its count, the totals and the lows."""
         return 1 + len(self.totals) + len(self.lows)
+
+    @property
+    def each(self) -> tuple[Output, ...]:
+        """The outputs over events that are in some trend, each once."""
+        return tuple(made.output for made in self.outputs if made.output.each)
 
     @property
     def trackers(self) -> tuple[Piece, ...]:
@@ -105,7 +118,9 @@ def aggregates(bound: Bound) -> Aggregates:
             # Every trend has a first and a last event; others it may lack.
             demand = frozenset(end for end in ends_of(output.measure.pieces) if end.nullable or end.labels != every)
             block = demands.setdefault(demand, 1 + len(demands)) if demand else 0
-        if output.function in ("min", "max"):
+        if output.each or output.distinct:
+            outputs.append(Made(output, ()))
+        elif output.function in ("min", "max"):
             piece = Piece("sum", output.labels, output.path)
             low = Low(output.measure or piece, output.function == "max", output.span)
             outputs.append(Made(output, (lows.setdefault(low, len(lows)),), block))

@@ -410,6 +410,8 @@ class _Explainer:
 
     def parts(self, output: Output) -> list[str]:
         """Return what is carried along for an aggregate."""
+        if output.each or output.distinct:
+            return []
         if output.measure is not None:
             return self.measured(output, output.measure)
         of = attribute(self.bound, output.labels, output.path) if output.path else names(self.bound, output.labels)
@@ -436,6 +438,8 @@ class _Explainer:
 
     def formula(self, output: Output) -> str:
         """Say what an aggregate is made of."""
+        if output.each or output.distinct:
+            return self.once(output)
         first, *rest = self.parts(output)
         if len(self.machine.operands) > 1:
             first, *rest = (
@@ -450,6 +454,22 @@ class _Explainer:
             whole = "" if output.function.endswith("pop") else " of a sample"
             return f"the {what}{whole} that these give: {', '.join((first, *rest))}"
         return first
+
+    def once(self, output: Output) -> str:
+        """Say what an aggregate over events or keys, each once, is of."""
+        bound = self.bound
+        if output.distinct:
+            keys = ", ".join(attribute(bound, bound.keys[k].labels, bound.keys[k].path) for k in output.distinct)
+            found = f"number of values of ({keys}) that have a trend"
+        else:
+            where = "a pair" if len(self.machine.operands) > 1 else "a trend"
+            what = names(bound, output.labels)
+            found = f"number of events {what} that are in {where}, each once"
+            if output.path:
+                value = attribute(bound, output.labels, output.path)
+                kind = "sum" if output.function == "sum" else "mean"
+                found = f"{kind} of {value} over events {what} that are in {where}, each once"
+        return found if output.log is None else f"log{output.log}({found})"
 
     def cost(self) -> Rows:
         bound = max(map(_bound, self.physical.searches), key=BOUNDS.index, default=BOUNDS[0])
@@ -471,6 +491,11 @@ class _Explainer:
         elif general := [f"P{i}" for i, pair in enumerate(self.plan.pairs, 1) if pair.general and self.plan.stored]:
             both = "does not separate" if len(general) == 1 else "do not separate"
             yield "", f"{' and '.join(general)} {both}, so stored events are scanned"
+        if self.plan.aggregates.each:
+            how = "forward and back over the states that are reached, O(n) for n events of a window"
+            if self.physical.untied != "linear":
+                how = "back through the stored events, O(n^2) at worst for n events of a window"
+            yield "", f"EACH goes {how}"
         yield "memory", f"O({stored}{open_}), q = {self.q}"
 
 

@@ -14,7 +14,6 @@ from sparkleene.plan.aggregates import Aggregates, aggregates
 from sparkleene.plan.copies import CopyFinder
 from sparkleene.plan.machine import MAX_STATES, Machine, MachineTooLarge, machine
 from sparkleene.plan.marks import Marked, mark
-from sparkleene.plan.not_yet import refuse_what_cannot_run
 from sparkleene.plan.physical import Physical, physical
 from sparkleene.plan.positions import PatternTooLarge, Positions
 from sparkleene.plan.predicates import Pair, pairs
@@ -138,11 +137,16 @@ class Plan:
         """The keys whose equal values have to be in one place, by which rows can be spread.
 
         Windows per trigger end where a trend of their group does, so there all of a group has to come together.
+        What COUNT(DISTINCT ...) counts adds up only where all trends of a value are in one place.
         """
-        window = self.bound.window
-        if window is not None and window.slide is None:
-            return tuple(k for k in self.universal if k in self.bound.group)
-        return self.universal
+        bound = self.bound
+        keys = self.universal
+        if bound.window is not None and bound.window.slide is None:
+            keys = tuple(k for k in keys if k in bound.group)
+        for output in bound.outputs:
+            if output.distinct:
+                keys = tuple(k for k in keys if k in bound.group or k in output.distinct)
+        return keys
 
     @cached_property
     def mandatory(self) -> frozenset[int]:
@@ -165,7 +169,6 @@ def _mandatory(p: Positions) -> frozenset[int]:
 
 def plan(bound: Bound, place: Place = Place()) -> Plan:
     """Plan a bound query, or say why it cannot be run."""
-    refuse_what_cannot_run(bound, place)
     span, window = bound.pattern.span, bound.window
     try:
         built = machine(bound)

@@ -157,7 +157,11 @@ def _explain_family(family: Family) -> Iterator[Line]:
     """Say which queries are evaluated over one table, and by which keys its rows are spread."""
     common = set.intersection(*(set(request.keys) for request in family.requests))
     yield "queries", ", ".join(name for request in family.requests for name in request.part.names)
-    spread = f"once, by {', '.join(sorted(map('.'.join, common)))}" if common else "not at all: there is no key"
+    spread = (
+        f"once, by {', '.join(sorted(map('.'.join, common)))}"
+        if common
+        else "not at all: there is no key to spread them by"
+    )
     yield "spread", spread
 
 

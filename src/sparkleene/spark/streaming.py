@@ -149,7 +149,9 @@ def _explain_run(whole: StreamJob, stream: StreamRun, buckets: int) -> Iterator[
     """Yield how one run of a stream is evaluated."""
     yield (
         "spread",
-        f"{buckets} buckets, by {', '.join(stream.keys)}" if stream.keys else "one bucket: there is no key",
+        f"{buckets} buckets, by {', '.join(stream.keys)}"
+        if stream.keys
+        else "one bucket: there is no key to spread rows by",
     )
     yield "columns", ", ".join(stream.rows.names)
     if stream.make_live().folds:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 
 from sparkleene.engine.bursts import EXPECTED, expected, pays_from
 from sparkleene.language.ast import And
@@ -52,7 +53,7 @@ def _together(part: Part) -> Iterator[tuple[str, str]]:
     if plan.backward is not None:
         ways = count(plan.directed.lookups, "way")
         yield ("direction", f"from the end of windows: events look for others in {ways} instead of {plan.lookups}")
-    totals = len({(output.function, output.labels, output.path) for output in plan.bound.outputs})
+    totals = len({replace(output, name="") for output in plan.bound.outputs})
     if totals < len(plan.bound.outputs):
         yield "aggregates", f"{totals} of {len(plan.bound.outputs)} are different"
     if not plan.physical.bursts:
@@ -83,6 +84,8 @@ def _reason(plan: Plan) -> str:
         return "its windows end where its own trends do"
     if any(key.labels is not None for key in bound.keys):
         return "a key binds some of its events only"
+    if plan.aggregates.each:
+        return "EACH asks which events are in its own trends"
     if plan.pairs and bound.semantics != "skip-till-any-match":
         return f"it compares neighbours under {bound.semantics}"
     return "no other query has its semantics, window, keys and groups, or one machine for both is larger than two"

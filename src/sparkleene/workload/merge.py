@@ -71,7 +71,7 @@ def _kind(query: Member) -> Hashable:
     bound = plan.bound
     per_trigger = bound.window is not None and bound.window.slide is None
     typed = any(key.labels is not None for key in bound.keys)
-    if per_trigger or typed or isinstance(bound.pattern, And) or plan.aggregates.trackers:
+    if per_trigger or typed or isinstance(bound.pattern, And) or plan.aggregates.trackers or plan.aggregates.each:
         return query.name
     if plan.pairs and bound.semantics != "skip-till-any-match":
         return query.name
@@ -138,12 +138,14 @@ def merge(queries: Sequence[Member], always: bool = False) -> Part | None:
         for bound, places in zip(bounds, numbers, strict=True)
     )
     negated = sum(1 << i for i, label in enumerate(labels) if label.negated)
+    paths = [key.path for key in bounds[0].keys]
     outputs: list[Output] = []
     members: list[Member] = []
     for query, bound, places in zip(queries, bounds, numbers, strict=True):
         own = tuple(range(len(outputs), len(outputs) + len(bound.outputs)))
         members.append(replace(query, outputs=own))
-        outputs += [_relabel(one, places) for one in bound.outputs]
+        key_places = [paths.index(key.path) for key in bound.keys]
+        outputs += [_relabel(one, places, key_places) for one in bound.outputs]
     derived = tuple(dict.fromkeys(one for bound in bounds for one in bound.derived))
     if len({one.name for one in derived}) < len(derived):
         return None
@@ -172,8 +174,8 @@ def merge(queries: Sequence[Member], always: bool = False) -> Part | None:
     return Part(_cheaper(Plan(bound, machine, pairs(adjacent))), tuple(members))
 
 
-def _relabel(output: Output, places: Sequence[int]) -> Output:
-    """Return an output over the labels of all queries."""
+def _relabel(output: Output, places: Sequence[int], key_places: Sequence[int]) -> Output:
+    """Return an output over the labels and keys of all queries."""
 
     def moved(labels: frozenset[int]) -> frozenset[int]:
         return frozenset(places[i] for i in labels)
@@ -182,7 +184,8 @@ def _relabel(output: Output, places: Sequence[int]) -> Output:
     if measure is not None:
         pieces = tuple(replace(piece, labels=moved(piece.labels)) for piece in measure.pieces)
         measure = replace(measure, pieces=pieces)
-    return replace(output, labels=moved(output.labels), measure=measure)
+    distinct = tuple(key_places[k] for k in output.distinct)
+    return replace(output, labels=moved(output.labels), measure=measure, distinct=distinct)
 
 
 def _cheaper(plan: Plan) -> Plan:

@@ -1,0 +1,179 @@
+"""Aggregates over events that are in some trend, each once: which events these are, window by window.
+
+An event may be in several sub-streams of a group, where a key binds some labels only. It then counts in the first
+of them that has a trend with it, so that the numbers of sub-streams add up.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from sparkleene import interrupts
+from sparkleene.columns import values
+from sparkleene.columns.reading import Options
+from sparkleene.engine.arrays import build_arrays
+from sparkleene.engine.ends import Ends, find_ends
+from sparkleene.engine.execute import Results
+from sparkleene.engine.substreams import SubStreams
+from sparkleene.engine.windows import Windows
+from sparkleene.errors import Place
+from sparkleene.kernels import participation as kernel
+from sparkleene.kernels.wide import is_one, is_positive
+from sparkleene.language.ast import And
+from sparkleene.language.bound import Output
+from sparkleene.plan.plan import Plan
+from sparkleene.threads import Pool, shares
+
+Array = np.ndarray[Any, Any]
+
+BLOCK = 1 << 22  # rows of windows that are looked through together
+ALL = 1 << 62  # no limit
+
+
+@dataclass(frozen=True)
+class Participation:
+    """The events of a table that are in trends of a plan."""
+
+    plan: Plan
+    table: pa.Table
+    rows: SubStreams
+    options: Options
+    threads: int
+    place: Place
+
+    def parts(self, windows: Windows, results: Results) -> dict[str, Array]:
+        """Return for each output over events what it is made of in each window: a count, or a sum and a count.
+
+        In exact mode these are fractions, else doubles.
+        """
+        outputs = self.plan.aggregates.each
+        dtype = object if self._exact else np.float64
+        found = {
+            output.name: np.zeros((windows.lo.size, 1 if output.function == "count" else 2), dtype)
+            for output in outputs
+        }
+        kinds = _kinds(results, isinstance(self.plan.bound.pattern, And))
+        group = self.rows.group[windows.segment]
+        order = np.lexsort((group, windows.key)) if self._spread else np.arange(windows.lo.size)
+        order = order[kinds[order] > 0]
+        cell = np.arange(order.size)
+        if self._spread and order.size:
+            new = (np.diff(windows.key[order]) != 0) | (np.diff(group[order]) != 0)
+            cell = np.append(0, np.cumsum(new))
+        for begin, end in _blocks(cell, (windows.hi - windows.lo)[order]):
+            some = order[begin:end]
+            window, event, labels = self._mark(windows.lo[some], windows.hi[some], kinds[some])
+            for output in outputs:
+                here = labels & np.uint64(sum(1 << label for label in output.labels)) != 0
+                once = self._once(cell[begin:end], window[here], event[here])
+                for i, column in enumerate(self._add(output, *once, some.size)):
+                    found[output.name][some, i] = column
+        return found
+
+    @property
+    def _exact(self) -> bool:
+        return self.options.numbers == "exact"
+
+    @property
+    def _spread(self) -> bool:
+        """Whether an event may be in several sub-streams."""
+        return len(self.plan.universal) < len(self.plan.bound.keys)
+
+    @cached_property
+    def _ends(self) -> tuple[Ends, bool]:
+        """The program without aggregates, and whether it stores no events."""
+        plan = self.plan.memo.setdefault("without outputs", _without_outputs(self.plan))
+        arrays, _ = build_arrays(plan, self.table, self.rows, self.options, self.threads, self.place)
+        return find_ends(plan, arrays), arrays.main.kernel == "linear"
+
+    def _mark(self, lo: Array, hi: Array, kinds: Array) -> tuple[Array, Array, Array]:
+        """Return the events in trends of some windows: the window and the place of each, and its labels as bits."""
+        ends, linear = self._ends
+        at = np.append(0, np.cumsum(hi - lo))
+        took = np.zeros(at[-1], np.uint64)
+        if linear:
+
+            def task(part: slice) -> None:
+                spans = (kinds[part], lo[part], hi[part], at[:-1][part])
+                kernel.mark_by_states(ends.program, ends.events, ends.index.real, *spans, took)
+
+            Pool(self.threads).map(task, shares(hi - lo, self.threads))
+        else:
+            for k in range(lo.size):
+                _, found, log = ends.reach(lo[k : k + 1], hi[k : k + 1], ALL)
+                given = (*ends.given, ends.index.real, found, log, int(lo[k]), int(kinds[k]))
+                kernel.mark_by_ends(*given, took[at[k] : at[k + 1]])
+        interrupts.check()
+        place = np.flatnonzero(took)
+        window = np.searchsorted(at, place, "right") - 1
+        return window, lo[window] + place - at[window], took[place]
+
+    def _once(self, cell: Array, window: Array, event: Array) -> tuple[Array, Array]:
+        """Keep one of the places that a row has in the sub-streams of a group and window."""
+        if not self._spread or not event.size:
+            return window, event
+        assert self.rows.rows is not None
+        row = self.rows.rows[event].astype(np.int64)
+        _, first = np.unique((cell[window] - cell[0]) * self.table.num_rows + row, return_index=True)
+        return window[first], event[first]
+
+    def _add(self, output: Output, window: Array, event: Array, windows: int) -> Iterator[Array]:
+        """Yield what an output is made of: for each window the sum, unless it is a count, and the count."""
+        if not output.path:
+            yield np.bincount(window, minlength=windows)
+            return
+        given = (self.table, output.path, self.place, output.span)
+        if not self._exact:
+            column = self.rows.take(values.sum_values(*given))[event]
+            known = ~np.isnan(column)
+            yield np.bincount(window[known], column[known], windows)
+        else:
+            parts = [(self.rows.take(column)[event], scale) for column, scale in values.exact_values(*given)]
+            known = parts[0][0] != values.NULL
+            added = np.full(windows, Fraction(0), object)
+            for part, scale in parts:
+                added = added + _add_integers(window[known], part[known], windows) * scale
+            yield added
+        yield np.bincount(window[known], minlength=windows)
+
+
+def _without_outputs(plan: Plan) -> Plan:
+    return replace(plan, bound=replace(plan.bound, outputs=()))
+
+
+def _kinds(results: Results, paired: bool) -> Array:
+    """Return for each window the classes of trends that count, as bits; of P AND Q those that are in a pair."""
+    counts = results.values[:, :, 0]
+    if not paired:
+        return is_positive(counts[:, 0]).astype(np.int64)
+    first, second, both = is_positive(counts).T
+    several = both & ~is_one(counts[:, 2])
+    pairs = first & (second | both), second & (first | both), both & (first | second | several)
+    return sum((one.astype(np.int64) << i for i, one in enumerate(pairs)), np.zeros(len(counts), np.int64))
+
+
+def _blocks(cell: Array, rows: Array) -> Iterator[tuple[int, int]]:
+    """Yield from where to where windows are looked through together: whole cells, and not too many rows."""
+    starts = np.flatnonzero(np.diff(cell, prepend=-1))
+    edges = np.append(starts, cell.size)
+    total = np.append(0, np.cumsum(rows))[edges]
+    at = 0
+    while at < starts.size:
+        last = max(at + 1, int(np.searchsorted(total, total[at] + BLOCK, "right")) - 1)
+        yield int(edges[at]), int(edges[last])
+        at = last
+
+
+def _add_integers(window: Array, column: Array, windows: int) -> Array:
+    """Add up integers by window, in halves that cannot overflow."""
+    high, low = np.zeros(windows, np.int64), np.zeros(windows, np.int64)
+    np.add.at(high, window, column >> 32)
+    np.add.at(low, window, column & 0xFFFFFFFF)
+    return np.asarray(high.astype(object) * (1 << 32) + low.astype(object))
