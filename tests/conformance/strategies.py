@@ -464,6 +464,8 @@ def count_once(draw: st.DrawFn, case: Case) -> Case:
         st.builds("{}(EACH {}.{})".format, st.sampled_from(["SUM", "AVG"]), labels, attributes),
         st.builds("{}({}.{})".format, st.sampled_from(["SUM", "MIN"]), labels, attributes),
     ]
+    if not isinstance(bound.pattern, And):
+        items.append(labels.map("AVG(LAST({}.x))".format))
     if bound.keys:
         keys = [".".join(key.path) for key in bound.keys]
         chosen = st.lists(st.sampled_from(keys), min_size=1, unique=True)

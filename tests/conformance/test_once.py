@@ -78,6 +78,13 @@ def test_types() -> None:
     text = f"RETURN {asked} PATTERN A+ WHERE [k]"
     whole, double = pa.int64(), pa.float64()
     assert sk.query(text).run(many(20, "types")).schema.types == [whole, whole, double, double, double]
+    assert sk.query(text, numbers="long").run(many(20, "types")).schema.types == [
+        whole,
+        whole,
+        double,
+        double,
+        double,
+    ]
     exact = sk.query(text, numbers="exact").run(many(20, "types")).schema.types
     assert exact == [whole, whole, pa.string(), double, double]
 

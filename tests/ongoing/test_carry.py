@@ -100,8 +100,10 @@ def longer(case: strategies.Case) -> pa.Table:
         {"kinds": ("events",)},
         {"kinds": ("none",), "adjacent": False, "numbers": "double"},
         {"kinds": ("trigger",), "keys": True},
+        {"once": True},
+        {"once": True, "kinds": (*TIMED, "events", "none"), "keys": True, "adjacent": False},
     ],
-    ids=["any", "linear", "timed", "sliding", "events", "whole", "trigger"],
+    ids=["any", "linear", "timed", "sliding", "events", "whole", "trigger", "once", "once by key"],
 )
 def test_random_queries(narrow: dict[str, Any]) -> None:
     seen: Counter[str] = Counter()

@@ -140,6 +140,7 @@ KINDS: list[dict[str, Any]] = [
 KINDS += [{"kinds": (window,)} for window in TIMED]
 KINDS += [{feature: True} for feature in ("conjunction", "keys", "tiebreak")]
 KINDS += [{"numbers": numbers} for numbers in ("double", "exact")]
+KINDS += [{"once": True}, {"once": True, "keys": True}]
 KINDS += [{"measured": True, "adjacent": adjacent} for adjacent in (False, True)]
 
 

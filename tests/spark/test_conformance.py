@@ -41,6 +41,7 @@ KINDS += [
 ]
 KINDS += [{feature: True} for feature in ("conjunction", "keys", "tiebreak")]
 KINDS += [{"numbers": numbers} for numbers in ("double", "exact")]
+KINDS += [{"once": True, "keys": True}, {"once": True, "keys": True, "adjacent": True}]
 
 
 def check(spark: SparkSession, case: Case) -> None:
