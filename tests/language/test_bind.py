@@ -17,7 +17,6 @@ from sparkleene.language.ast import And, Atom, Item, Not, Or, Pattern, Query, Re
 from sparkleene.language.bind import bind
 from sparkleene.language.bound import Bound, Call, Field, Key, Literal_, Measure, Output, Piece, Term
 from sparkleene.language.patterns import neighbours
-from sparkleene.plan.plan import plan
 
 FIXTURES = Path(__file__).parent / "fixtures" / "bad_binding"
 
