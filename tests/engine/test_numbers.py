@@ -43,6 +43,33 @@ def test_long_counts_are_integers_or_an_error_that_names_the_window() -> None:
         sk.query(text, numbers="long").run(late)
 
 
+@pytest.mark.parametrize(("days", "within"), [(12, ""), (1000, "WITHIN 1 hour SLIDE 1 hour"), (1000, "")])
+def test_a_spread_of_durations_keeps_its_digits_or_says_so(days: int, within: str) -> None:
+    chance = random.Random(days)
+    start = [900 * chance.randrange(96 * days) for _ in range(500)]
+    took = {at: chance.randint(100, 149) for at in start}
+    ends = sorted((at + later, kind) for at, length in took.items() for later, kind in ((0, "A"), (length, "B")))
+    times = pa.array([1_700_000_000_000_000 + 1_000_000 * at for at, _ in ends]).cast(pa.timestamp("us"))
+    data = pa.table({"time": times, "type": [kind for _, kind in ends]})
+    text = f"RETURN COUNT(*), AVG(DURATION) AS a, STDDEV_POP(DURATION) AS s PATTERN SEQ(A, B) {within}"
+    text = text.replace("SEQ(A, B)", "SEQ(A, B) SEMANTICS contiguous")
+    if days > 100 and not within:
+        with pytest.raises(sk.DataError, match="has lost its digits"):
+            sk.query(text).run(data)
+        return
+    found = sk.query(text).run(data).to_pylist()
+    by_window: dict[int, list[int]] = {}
+    for at, length in took.items():
+        hour = (1_700_000_000 + at) // 3600 if within else 0
+        if not within or (1_700_000_000 + at + length) // 3600 == hour:
+            by_window.setdefault(hour, []).append(length)
+    for row, lengths in zip(found, [by_window[hour] for hour in sorted(by_window)], strict=True):
+        mean = sum(lengths) / len(lengths)
+        spread = math.sqrt(sum((length - mean) ** 2 for length in lengths) / len(lengths))
+        assert row["a"] == pytest.approx(mean, rel=1e-9)
+        assert row["s"] == pytest.approx(spread, rel=1e-5, abs=1e-4)
+
+
 def value(text: str) -> Fraction:
     """Read the decimal text of an exact number, however long."""
     sign, digits = (-1, text[1:]) if text.startswith("-") else (1, text)

@@ -114,12 +114,16 @@ class Run:
         time, size, grid = self.clock(table)
         rows = self.order(table, time)
         interrupts.check()
+        windows = None
+        if size is None or grid is not None:
+            windows = grid_windows(rows, grid, self.options.numbered).within(wanted)
+            if self.plan.aggregates.trackers:
+                rows = replace(rows, origin=_origins(rows, windows))
         arrays, recipe = self.arrays(table, rows, share_bursts=True)
         interrupts.check()
-        if size is not None and grid is None:
+        if windows is None:
+            assert size is not None
             windows = _triggered_windows(arrays, rows, time, size, self.threads, wanted)
-        else:
-            windows = grid_windows(rows, grid, self.options.numbered).within(wanted)
         return rows, arrays, recipe, windows
 
     def aggregate(
@@ -163,6 +167,17 @@ class Run:
                 for member in self.part.members:
                     result_schema(member.plan, table, self.options, member.place)
             raise
+
+
+def _origins(rows: SubStreams, windows: Windows) -> Array | None:
+    """Return for each row the first time of its window, None where some row is in two windows."""
+    if not windows.lo.size or (windows.lo[1:] < windows.hi[:-1]).any():
+        return None
+    first = np.zeros(len(rows.time), rows.time.dtype)
+    size = windows.hi - windows.lo
+    inside = np.repeat(windows.lo - np.append(0, np.cumsum(size)[:-1]), size) + np.arange(int(size.sum()))
+    first[inside] = np.repeat(rows.time[windows.lo], size)
+    return first
 
 
 def _triggered_windows(

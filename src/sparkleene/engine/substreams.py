@@ -40,6 +40,7 @@ class SubStreams:
     group: Array  # the group of each sub-stream
     groups: pa.Table  # the groups' attributes, a row each
     known_ties: bool | None = None
+    origin: Array | None = None  # for each row the first time of its window, where no row is in two windows
     codes: tuple[Array, ...] = ()  # for each key a number for its value in each sub-stream
 
     @cached_property

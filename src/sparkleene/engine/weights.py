@@ -194,7 +194,8 @@ class Weights:
                 plain = values.sum_values(self.table, path, self.place, span)
                 found = self._take(plain - centre if centre else plain)
             elif self._is_clock(path):  # the times are in order already
-                found = (self.rows.time - int(centre)).astype(np.float64)
+                near = int(centre) if self.rows.origin is None or not centre else self.rows.origin
+                found = (self.rows.time - near).astype(np.float64)
             else:
                 known = (ticks - int(centre)).astype(np.float64)
                 found = self._take(
@@ -296,7 +297,7 @@ def _measured(measure: Measure, sign: float, unit: Unit) -> Callable[[Array], pa
     """Return the way from the least of a measure back to values: integers if it only counts, else doubles."""
 
     def back(keys: Array) -> pa.Array:
-        found = sign * keys * unit.scale + unit.centre + float(measure.constant)
+        found = sign * keys / (1.0 / unit.scale) + unit.centre + float(measure.constant)
         array = pa.array(found, from_pandas=True)
         return array.cast(pa.int64()) if measure.is_whole else array
 
