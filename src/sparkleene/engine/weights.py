@@ -297,7 +297,7 @@ def _measured(measure: Measure, sign: float, unit: Unit) -> Callable[[Array], pa
     """Return the way from the least of a measure back to values: integers if it only counts, else doubles."""
 
     def back(keys: Array) -> pa.Array:
-        found = sign * keys / (1.0 / unit.scale) + unit.centre + float(measure.constant)
+        found = sign * keys / round(1 / unit.scale) + unit.centre + float(measure.constant)
         array = pa.array(found, from_pandas=True)
         return array.cast(pa.int64()) if measure.is_whole else array
 
