@@ -320,10 +320,12 @@ def early(rows: Rows) -> Rows:
     return [row for row in rows if row["window_end"] < moment(START + FAR)]
 
 
+# Measures are drawn over times that are numbers, and times are timestamps here; tests/ongoing/test_live.py has them.
+STREAMED = [kind for kind in KINDS if "measured" not in kind]
 ONLY_NEW = [HealthCheck.too_slow, HealthCheck.filter_too_much, HealthCheck.function_scoped_fixture]
 
 
-@pytest.mark.parametrize("kind", KINDS, ids=str)
+@pytest.mark.parametrize("kind", STREAMED, ids=str)
 @given(data=st.data(), seed=st.integers(0, 2**32))
 @settings(max_examples=cases(6), suppress_health_check=ONLY_NEW)
 def test_workers(kind: dict[str, Any], data: st.DataObject, seed: int) -> None:
@@ -471,7 +473,7 @@ def test_updates(spark: SparkSession, tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("kind", KINDS, ids=str)
+@pytest.mark.parametrize("kind", STREAMED, ids=str)
 def test_many_streams(spark: SparkSession, tmp_path: Path, kind: dict[str, Any]) -> None:
     for number, case in enumerate(chosen(f"test_many_streams {kind}", 3, 8, **kind)):
         (tmp_path / str(number)).mkdir()

@@ -50,12 +50,12 @@ def why_not_combined(plan: Plan, schema: pa.Schema, options: Options) -> str | N
     if any(total.central for total in plan.aggregates.totals):
         return "VAR and STDDEV keep their digits by a number near the mean of all rows"
     for low in plan.aggregates.lows:
-        if isinstance(low.of, Measure):
-            continue
-        type = _type(schema, low.of.path)
-        if type is not None and not _has_absolute_keys(type):
-            what = f"{'MAX' if low.maximum else 'MIN'} of '{'.'.join(low.of.path)}' ({type})"
-            return f"{what} needs all its values to order them"
+        pieces = low.of.pieces if isinstance(low.of, Measure) else (low.of,)
+        for path in (piece.path for piece in pieces if piece.path):
+            type = _type(schema, path)
+            if type is not None and not _has_absolute_keys(type):
+                what = f"{'MAX' if low.maximum else 'MIN'} of '{'.'.join(path)}' ({type})"
+                return f"{what} needs all its values to order them"
     return None
 
 
