@@ -320,7 +320,7 @@ def early(rows: Rows) -> Rows:
     return [row for row in rows if row["window_end"] < moment(START + FAR)]
 
 
-# Measures are drawn over times that are numbers, and times are timestamps here; tests/ongoing/test_live.py has them.
+# Measures are drawn over times that are numbers, and here times are timestamps; see tests/ongoing/test_live.py.
 STREAMED = [kind for kind in KINDS if "measured" not in kind]
 ONLY_NEW = [HealthCheck.too_slow, HealthCheck.filter_too_much, HealthCheck.function_scoped_fixture]
 
