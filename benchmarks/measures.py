@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import tempfile
+import time
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -42,8 +44,6 @@ def events(count: int = EVENTS, keys: int = KEYS, seed: int = 0) -> pa.Table:
 
 def in_pairs(one: Any, other: Any, repeat: int = 5) -> tuple[float, float]:
     """Return the shortest times of two tasks that take turns, after one run of each."""
-    import time
-
     found: list[list[float]] = [[], []]
     one(), other()
     for _ in range(repeat):
@@ -80,7 +80,7 @@ def one_window() -> list[Line]:
 
 def by_path(data: pa.Table) -> list[Line]:
     """Measure some of the aggregates over Parquet files that Spark's tasks read by themselves."""
-    spark: Any = sk.spark.session()
+    sk.spark.session()
     lines = []
     with tempfile.TemporaryDirectory() as folder:
         parts = 8
@@ -90,7 +90,7 @@ def by_path(data: pa.Table) -> list[Line]:
         base = sk.query(f"RETURN COUNT(*) {PATTERN}")
 
         def run(query: sk.Query) -> Any:
-            return query.run(folder, spark=spark).write.format("noop").mode("overwrite").save()
+            return query.run(folder, engine="spark").write.format("noop").mode("overwrite").save()
 
         for name, returns, bound in AGGREGATES:
             query = sk.query(f"RETURN {returns} {PATTERN}")
@@ -100,14 +100,9 @@ def by_path(data: pa.Table) -> list[Line]:
     return lines
 
 
-def main() -> None:
-    """Print all lines."""
-    data = events()
-    for line in [*one_window(), *in_process(data)]:
-        print(line.show(), flush=True)
-    for line in by_path(data):
-        print(line.show(), flush=True)
-
-
-if __name__ == "__main__":
-    main()
+def run(scale: float = 1.0) -> Iterator[Line]:
+    """Measure all of it, over 10 million events of 100,000 keys."""
+    yield from one_window()
+    data = events(int(EVENTS * scale), max(1, int(KEYS * scale)))
+    yield from in_process(data)
+    yield from by_path(data)

@@ -15,12 +15,23 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
-from benchmarks import comparison, dense, keys, spark_batch, spark_soak, spark_streaming, startup, workloads
+from benchmarks import (
+    comparison,
+    dense,
+    keys,
+    measures,
+    spark_batch,
+    spark_soak,
+    spark_streaming,
+    startup,
+    workloads,
+)
 
 BENCHMARKS = {
     "dense": dense.run,
     "comparison": comparison.run,
     "keys": keys.run,
+    "measures": measures.run,
     "startup": startup.run,
     "workloads": workloads.run,
     "spark_batch": spark_batch.run,
