@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import random
 from collections.abc import Callable
+from datetime import datetime
 from decimal import Decimal
 from fractions import Fraction
 from typing import Any
@@ -18,6 +19,7 @@ import sparkleene as sk
 Row = dict[str, Any]
 
 MANY = 100_000
+EPOCH = datetime(1970, 1, 1)
 
 
 def table(types: str, times: Any = None, **columns: Any) -> pa.Table:
@@ -68,6 +70,28 @@ def test_a_spread_of_durations_keeps_its_digits_or_says_so(days: int, within: st
         spread = math.sqrt(sum((length - mean) ** 2 for length in lengths) / len(lengths))
         assert row["a"] == pytest.approx(mean, rel=1e-9)
         assert row["s"] == pytest.approx(spread, rel=1e-5, abs=1e-4)
+
+
+@pytest.mark.parametrize("within", ["", "WITHIN 1 hour SLIDE 1 hour", "WITHIN 2 hours SLIDE 1 hour"])
+@pytest.mark.parametrize("unit", ["s", "us", "ns"])
+def test_a_measure_of_two_columns_of_times(within: str, unit: str) -> None:
+    start, second = 1_700_006_400, 10**6
+    times = pa.array([(start + 600 * i) * second for i in range(8)]).cast(pa.timestamp("us"))
+    sent = (
+        pa.array([start + 600 * i - 60 * (i % 3) for i in range(8)])
+        .cast(pa.timestamp("s"))
+        .cast(pa.timestamp(unit))
+    )
+    data = pa.table({"time": times, "type": ["A", "B"] * 4, "sent": sent})
+    text = "RETURN COUNT(*), AVG(LAST(B.time) - FIRST(A.sent)) AS a, MAX(LAST(B.time) - FIRST(A.sent)) AS m"
+    found = sk.query(f"{text} PATTERN SEQ(A, B) SEMANTICS contiguous {within}").run(data).to_pylist()
+    took = {600 * i: 600 + 60 * (i % 3) for i in range(0, 8, 2)}
+    for row in found:
+        first = -(10**9) if not within else int((row["window_start"] - EPOCH).total_seconds()) - start
+        last = 10**9 if not within else int((row["window_end"] - EPOCH).total_seconds()) - start
+        inside = [length for at, length in took.items() if first <= at and at + 600 < last]
+        assert (row["count"], row["a"], row["m"]) == (len(inside), sum(inside) / len(inside), max(inside))
+    assert found
 
 
 def value(text: str) -> Fraction:

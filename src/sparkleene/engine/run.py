@@ -13,6 +13,7 @@ import pyarrow as pa
 
 from sparkleene import interrupts
 from sparkleene.columns.derived_columns import add_derived
+from sparkleene.columns.fields import find_column, is_clock
 from sparkleene.columns.reading import Options
 from sparkleene.columns.schema import result_schema
 from sparkleene.columns.times import Time, check_durations, time_column
@@ -117,7 +118,7 @@ class Run:
         windows = None
         if size is None or grid is not None:
             windows = grid_windows(rows, grid, self.options.numbered).within(wanted)
-            if self.plan.aggregates.trackers:
+            if self._ends_are_times(table):
                 rows = replace(rows, origin=_origins(rows, windows))
         arrays, recipe = self.arrays(table, rows, share_bursts=True)
         interrupts.check()
@@ -125,6 +126,13 @@ class Run:
             assert size is not None
             windows = _triggered_windows(arrays, rows, time, size, self.threads, wanted)
         return rows, arrays, recipe, windows
+
+    def _ends_are_times(self, table: pa.Table) -> bool:
+        """Tell whether the first and last values that are times are those of the time column, and no other's."""
+        paths = {piece.path for piece in self.plan.aggregates.trackers if piece.path}
+        whole = self.with_derived(table)
+        clocks = {path for path in paths if is_clock(find_column(whole, path, self.place).type)}
+        return clocks == {(self.options.time,)}
 
     def aggregate(
         self,

@@ -23,7 +23,7 @@ from sparkleene.plan.marks import Variant
 Array = np.ndarray[Any, Any]
 Scaled = tuple[tuple[int, Fraction], ...]  # columns of sums and their scales: a total is the sum of the products
 Active = tuple[Piece, ...]  # the pieces that give an event of some label its value
-TICKS = {"s": 1, "ms": 1_000, "us": 1_000_000, "ns": 1_000_000_000}
+TICKS = {"us": 1_000_000, "ns": 1_000_000_000}
 
 
 class Sums(NamedTuple):
@@ -223,7 +223,7 @@ class Weights:
             column = find_column(self.table, path, self.place)
             found = None
             if is_clock(column.type):
-                unit = "ns" if getattr(column.type, "unit", "") == "ns" else "us"
+                unit = self._tick
                 kind = pa.duration(unit) if pa.types.is_duration(column.type) else pa.timestamp(unit)
                 plain = decode(column).cast(kind)
                 found = as_numpy(pc.fill_null(plain.cast(pa.int64()), values.NULL))
@@ -270,7 +270,12 @@ class Weights:
         type = find_column(self.table, path, self.place).type
         if not is_clock(type):
             return Fraction(1)
-        return Fraction(1, TICKS["ns" if getattr(type, "unit", "") == "ns" else "us"])
+        return Fraction(1, TICKS[self._tick])
+
+    @cached_property
+    def _tick(self) -> str:
+        """The unit of all times: nanoseconds if some column of the table has them, else microseconds."""
+        return "ns" if any("[ns" in str(field.type) for field in self.table.schema) else "us"
 
 
 def _active(pieces: Sequence[Piece], label: Variant, trackers: Sequence[Piece]) -> Active:
