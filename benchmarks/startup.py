@@ -32,7 +32,12 @@ if name.startswith("workload"):
     texts = text.splitlines()
     ask = lambda: sk.workload({str(i): one for i, one in enumerate(texts)}, sharing="always").run(data)
 elif name.startswith("trends"):
-    ask = lambda: sk.query(text).trends(data)
+    order = name.partition(", ")[2] or "first"
+    ask = lambda: sk.query(text).trends(data, order=order)
+elif name == "why":
+    ask = lambda: sk.query(text).why(data)
+elif name.startswith("funnel"):
+    ask = lambda: sk.funnel(text.split(), by="k").run(data)
 else:
     ask = lambda: sk.query(text, numbers="exact" if name.endswith("exact") else "double").run(data)
 ask()
@@ -73,6 +78,17 @@ KINDS = {
     "negation": "RETURN COUNT(*) PATTERN SEQ(A+, NOT B, A)",
     "comparison, exact": f"RETURN SUM(A.k) PATTERN A+ WHERE {FALLS}",
     "trends": "RETURN COUNT(*) PATTERN SEQ(A+, B)",
+    "trends, longest": "RETURN COUNT(*) PATTERN SEQ(A+, B)",
+    "trends, sample": "RETURN COUNT(*) PATTERN SEQ(A+, B)",
+    "why": "RETURN COUNT(*) PATTERN SEQ(A+, B)",
+    "measures": "RETURN AVG(DURATION), MAX(LENGTH) PATTERN SEQ(A+, B)",
+    "each": "RETURN COUNT(EACH A) PATTERN SEQ(A+, B)",
+    "gaps": "RETURN COUNT(*) PATTERN A+ WHERE GAP <= 2",
+    "sessions": "RETURN COUNT(*) PATTERN SEQ(A+, B) WITHIN SESSION 2",
+    "short trends": "RETURN COUNT(*) PATTERN SEQ(A+, B) WHERE DURATION <= 3",
+    "first against last": "RETURN COUNT(*) PATTERN A+ WHERE LAST(A.x) > FIRST(A.x)",
+    "maximal": "RETURN COUNT(*) PATTERN A+ SEMANTICS contiguous maximal",
+    "funnel": "A B C",
     "workload": "RETURN COUNT(*) PATTERN SEQ(A, B+)\nRETURN COUNT(*) PATTERN SEQ(C, B+)",
 }
 COLD = ("counts", "comparison")  # the kinds that are also asked with an empty cache

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import math
 import random
+import subprocess
+import sys
 import tempfile
 import time
 from collections.abc import Iterator
@@ -21,6 +23,7 @@ from benchmarks import spark_batch
 from benchmarks.common import Line, best
 from sparkleene.engine.run import Run
 from sparkleene.kernels import bursts as kernel
+from sparkleene.language.query_files import read_query_file
 from sparkleene.workload import Workload, workload
 
 TYPES = [f"T{number}" for number in range(1, 15)]
@@ -71,7 +74,11 @@ def run(scale: float = 1.0) -> Iterator[Line]:
     growth = (times[200] - times[100]) / 100 / (times[50] - times[10]) * 40
     yield Line("time of a query more, 100 to 200 / 10 to 50", growth, "", detail)
     yield from published()
+    yield from per_trigger(scale)
+    yield from figure_1(scale)
     yield from compared(scale)
+    yield from ends_differ(scale)
+    yield from mixed(scale)
     yield from bursty(scale)
     yield from on_spark(scale)
 
@@ -105,6 +112,51 @@ def published() -> Iterator[Line]:
     )
 
 
+# ---- the papers' own workloads
+
+PURCHASES = (
+    "VKindle, BKindle, VCase, BCase",
+    "VKindle, BKindle, VKindleFire",
+    "VKindle, BKindle, VCase, BCase, VeBook, BeBook",
+    "VKindle, BKindle, VCase, BCase, VLight, BLight",
+    "ViPad, VKindleFire, VKindle, BKindle",
+)
+
+
+def per_trigger(scale: float = 1.0) -> Iterator[Line]:
+    """Measure the five queries of A-Seq's example 6 in windows that end where trends do."""
+    events = int(100_000 * scale)
+    kinds = sorted({name for one in PURCHASES for name in one.split(", ")})
+    codes = np.random.default_rng(0).integers(0, len(kinds), events).astype(np.int8)
+    types = pa.DictionaryArray.from_arrays(pa.array(codes), pa.array(kinds))
+    data = pa.table({"time": np.arange(events), "type": types})
+    for window in (100, 1000):
+        texts = {f"q{i}": f"RETURN COUNT(*) PATTERN SEQ({one}) WITHIN {window}" for i, one in enumerate(PURCHASES)}
+        several, apart = workload(texts), workload(texts, "never")
+        together, never = best(lambda: several.run(data)), best(lambda: apart.run(data))  # noqa: B023
+        name = f"A-Seq, example 6, WITHIN {window}: one by one / together"
+        yield Line(name, never / together, ">= 4", f"{never:.3f} s / {together:.3f} s, {events:,} events")
+
+
+def figure_1(scale: float = 1.0) -> Iterator[Line]:
+    """Measure the three queries of HAMLET's figure 1 over rides."""
+    from sparkleene.generators import generate
+
+    events = int(1_000_000 * scale)
+    data = generate("rides", events, seed=0)
+    folder = Path(__file__).parents[1] / "examples" / "queries"
+    texts = {
+        name: one.source for n in (1, 2, 3) for name, one in read_query_file(folder / f"hamlet_q{n}.q").items()
+    }
+    single = {name: sk.query(text) for name, text in texts.items()}
+    alone = {name: best(lambda q=q: q.run(data)) for name, q in single.items()}
+    made = workload(texts)
+    together = best(lambda: made.run(data))
+    each = ", ".join(f"{name} {seconds:.3f} s" for name, seconds in alone.items())
+    name = f"HAMLET, figure 1: together / sum, {events:,} rides"
+    yield Line(name, together / sum(alone.values()), "<= 0.55", f"{together:.3f} s; {each}")
+
+
 # ---- one comparison in common
 
 
@@ -124,6 +176,87 @@ def compared(scale: float = 1.0) -> Iterator[Line]:
     name = f"50 queries with a comparison / one, {events:,} events"
     yield Line(name, together / alone, "<= 6", f"{together:.4f} s / {alone:.4f} s")
     yield Line("the same, one by one / together", never / together, ">= 8", f"{never:.3f} s / {together:.4f} s")
+
+
+def ends_differ(scale: float = 1.0, count: int = 30) -> Iterator[Line]:
+    """Measure queries that differ in both their ends and compare neighbours in the middle."""
+    events = int(100_000 * scale)
+    rng = np.random.default_rng(0)
+    names = [*(f"P{i}" for i in range(count)), *(f"E{i}" for i in range(count)), "T"]
+    kinds = np.where(rng.random(events) < 0.3, rng.integers(0, 2 * count, events), 2 * count)
+    types = pa.DictionaryArray.from_arrays(pa.array(kinds.astype(np.int8)), pa.array(names))
+    data = pa.table({"time": np.arange(events), "type": types, "x": rng.random(events)})
+    texts = {f"q{i}": f"RETURN COUNT(*) PATTERN SEQ(P{i}, T+, E{i}) WHERE T.x < NEXT(T).x" for i in range(count)}
+    several, one = workload(texts), sk.query(texts["q0"])
+    together, alone = best(lambda: several.run(data)), best(lambda: one.run(data))
+    detail = f"{together:.4f} s / {alone:.4f} s, {events:,} events"
+    yield Line(f"{count} comparisons between other ends / one", together / alone, "<= 4", detail)
+
+
+# ---- many queries of all kinds
+
+TEMPLATES = (
+    "SEQ({0}, {1}, {2})", "SEQ({0}, {1}+, {2})", "SEQ({0}, {1}, {2}+)", "SEQ({0}+, {1})", "({0} OR {1})+",
+    "SEQ({0}, NOT {1}, {2})", "(SEQ({0}, {1}))+",
+)  # fmt: skip
+SLIDES = ("WITHIN 1000 SLIDE 100", "WITHIN 600 SLIDE 100", "WITHIN 500 SLIDE 500")
+GROUPINGS = ("WHERE [user] GROUP-BY user", "WHERE [user]", "WHERE [user] AND {0}.x < 5 GROUP-BY user")
+
+
+def mixed_queries(count: int, seed: int = 0) -> dict[str, str]:
+    """Return queries of templates like the papers', with conditions, windows and groupings that differ."""
+    chance = random.Random(seed)
+    found = {}
+    for number in range(count):
+        types = chance.sample(TYPES, 3)
+        pattern, grouping = (chance.choice(some).format(*types) for some in (TEMPLATES, GROUPINGS))
+        returns = chance.choice(["COUNT(*)", f"COUNT(*), SUM({types[0]}.x)", f"COUNT(*), AVG({types[0]}.x)"])
+        names = ", ".join(f"{one.strip()} AS a{i}" for i, one in enumerate(returns.split(", ")))
+        found[f"q{number}"] = f"RETURN {names} PATTERN {pattern} {grouping} {chance.choice(SLIDES)}"
+    return found
+
+
+MEMORY = """
+import resource, sys, time
+import pyarrow as pa
+from benchmarks.workloads import mixed_queries, mixed_stream, workload
+count, events = int(sys.argv[1]), int(sys.argv[2])
+data = mixed_stream(events)
+workload(mixed_queries(1)).run(data)
+before, begin = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss, time.perf_counter()
+made = workload(mixed_queries(count))
+made.prepared.parts(tuple(data.column_names))
+made.prepared.joints(tuple(data.column_names))
+planned = time.perf_counter()
+made.run(data)
+after = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+print(planned - begin, time.perf_counter() - planned, (after - before) / 1024)
+"""
+
+
+def mixed_stream(events: int) -> pa.Table:
+    """Return events of 100 users."""
+    rng = np.random.default_rng(0)
+    kinds = pa.array(rng.integers(0, len(TYPES), events).astype(np.int8))
+    return pa.table(
+        {
+            "time": np.arange(events),
+            "type": pa.DictionaryArray.from_arrays(kinds, pa.array(TYPES)),
+            "user": rng.integers(0, 100, events),
+            "x": rng.integers(0, 10, events),
+        }
+    )
+
+
+def mixed(scale: float = 1.0) -> Iterator[Line]:
+    """Measure 10, 100 and 1,000 mixed queries, each number in a process of its own."""
+    events = int(20_000 * scale)
+    for count in (10, 100, 1000):
+        command = [sys.executable, "-c", MEMORY, str(count), str(events)]
+        done = subprocess.run(command, capture_output=True, text=True, check=True, cwd=Path(__file__).parents[1])
+        plan, seconds, memory = map(float, done.stdout.split())
+        detail = f"run {seconds:.2f} s, {seconds / count * 1e3:.1f} ms a query, {memory:.0f} MB, {events:,} events"
+        yield Line(f"{count:,} mixed queries: seconds to plan", plan, "<= 5", detail)
 
 
 # ---- bursts that pay and bursts that do not

@@ -16,7 +16,7 @@ import shlex
 import subprocess
 import sys
 import tomllib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -55,10 +55,14 @@ def blocks(text: str) -> list[Block]:
     ]
 
 
-def run(path: Path) -> None:
-    """Run all blocks of a page; errors point at its lines."""
+def run(path: Path, change: Callable[[str], str] | None = None) -> None:
+    """Run all blocks of a page; errors point at its lines.
+
+    With a `change` of its text, where what blocks need is there, those titled "Not run here" are run as well.
+    """
     namespace: dict[str, object] = {"__name__": "__main__"}
-    for block in blocks(path.read_text(encoding="utf-8")):
+    text = path.read_text(encoding="utf-8")
+    for block in blocks(text if change is None else change(text)):
         if block.mark == "console":
             for command, wanted, line in commands(block):
                 check(command, wanted, f"{path}:{line}")
@@ -66,12 +70,13 @@ def run(path: Path) -> None:
             parser = doctest.DocTestParser()
             test = parser.get_doctest(block.code, namespace, path.name, str(path), block.line)
             runner, shown = doctest.DocTestRunner(verbose=False, optionflags=LOOSE), list[str]()
-            runner.run(test, out=shown.append, clear_globs=False)
-            namespace = test.globs
+            if block.run or change is not None:
+                runner.run(test, out=shown.append, clear_globs=False)
+                namespace = test.globs
             assert not shown, "".join(shown)
         else:
             code = compile("\n" * block.line + block.code, str(path), "exec")
-            if block.run:
+            if block.run or change is not None:
                 exec(code, namespace)
 
 

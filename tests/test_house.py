@@ -13,8 +13,19 @@ MOST_ARGUMENTS = 10
 MOST_LINES = 520
 NAMED_TUPLES = {"_replace", "_asdict", "_fields", "_make"}  # public, in spite of their names
 PYSPARK = {"_active_spark_context", "_gateway"}  # there is no other way to ask
-NUMBA = {"_cache"}  # where a dispatcher keeps compiled code
+NUMBA = {"_cache", "_data_layout", "_function_pass_manager", "_tm"}  # of dispatchers and of code generators
 OPEN = NAMED_TUPLES | PYSPARK | NUMBA
+SPEECH = {"told", "asked", "said"}
+IRREGULAR = SPEECH | {
+    "begun", "bought", "broken", "brought", "built", "chosen", "done", "drawn", "found", "given", "gone", "grown",
+    "held", "hidden", "kept", "known", "left", "lost", "made", "meant", "seen", "sent", "shown", "taken", "thought",
+    "thrown", "written",
+}  # fmt: skip
+BASE_FORMS = {"embed", "exceed", "feed", "need", "proceed", "seed", "speed"}
+ALLOWED_NAMES = {
+    "named",  # of the builder, whose methods read like the query
+    "expected", "joined", "moved", "saved",  # what sharing is expected to save
+}  # fmt: skip
 
 
 def argument_counts(tree: ast.AST) -> Iterator[tuple[str, int, int]]:
@@ -46,6 +57,29 @@ def private_uses(tree: ast.Module) -> Iterator[tuple[str, int]]:
             yield node.attr, node.lineno
 
 
+def participles(tree: ast.AST) -> Iterator[tuple[str, int]]:
+    """Yield functions called by a past participle: it says neither what they do nor what they are asked.
+
+    Properties may be: they say of their object what has become of it. So may what answers yes or no.
+    """
+    for node in ast.walk(tree):
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+            marks = " ".join(ast.unparse(mark) for mark in node.decorator_list)
+            answers = node.returns is not None and ast.unparse(node.returns) == "bool"
+            if "property" not in marks and not answers and is_participle(node.name.strip("_")):
+                yield node.name, node.lineno
+
+
+def is_participle(name: str) -> bool:
+    first, _, rest = name.partition("_")
+    if name in ALLOWED_NAMES:
+        return False
+    if name.endswith("_apart") or name == "apart":
+        return True
+    past = first in IRREGULAR or (first.endswith("ed") and first not in BASE_FORMS)
+    return past and (not rest or first in SPEECH)
+
+
 def is_private(name: str) -> bool:
     return name.startswith("_") and not name.startswith("__")
 
@@ -61,6 +95,10 @@ def test_shapes(relative: Path) -> None:
             for name, line, count in argument_counts(tree)
             if count > MOST_ARGUMENTS
         ]
+    wrong += [
+        f"{relative}:{line}: {name} is a participle; call it by a verb, or by what it returns"
+        for name, line in participles(tree)
+    ]
     lines = source.count("\n")
     if lines > MOST_LINES:
         wrong.append(f"{relative} has {lines} lines, {MOST_LINES} is the most")
@@ -82,3 +120,20 @@ def test_no_circles() -> None:
     while ready := {name for name, wanted in needs.items() if wanted <= done} - done:
         done |= ready
     assert not needs.keys() - done, sorted(needs.keys() - done)
+
+
+@pytest.mark.parametrize(
+    ("source", "found"),
+    [
+        ("def _told(): ...", ["_told"]),
+        ("def told_progress() -> None: ...", ["told_progress"]),
+        ("class A:\n    def stopped(self) -> str: ...", ["stopped"]),
+        ("def rows_apart() -> int: ...", ["rows_apart"]),
+        ("def f():\n    def found(): ...", ["found"]),
+        ("class A:\n    @property\n    def kept(self) -> int: ...", []),
+        ("def skipped() -> bool: ...", []),
+        ("def seed() -> int: ...\ndef finished_schema(): ...\ndef find_needed(): ...\ndef read(): ...", []),
+    ],
+)
+def test_participles_are_seen(source: str, found: list[str]) -> None:
+    assert [name for name, _ in participles(ast.parse(source))] == found

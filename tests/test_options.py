@@ -41,6 +41,7 @@ def test_they_are_spelled_alike() -> None:
         ({"numbers": "float"}, "numbers is 'float'"),
         ({"offset": "1 hour"}, "offset is '1 hour'"),
         ({"offset": math.nan}, "offset is nan"),
+        ({"timezone": None}, "timezone is None"),
         ({"hierarchy": {"A": "B"}, "type": None}, "a hierarchy is for types in a column"),
         ({"hierarchy": {"A": "B"}, "types": {"A": "x > 1"}}, "a hierarchy is for types in a column"),
     ],
@@ -64,3 +65,9 @@ def test_a_cube_takes_the_options_of_its_queries() -> None:
     assert made.queries["b"].prepared.options == one.prepared.options
     with pytest.raises(sk.QueryError, match="'a' has another time= than the cube"):
         sk.cube({"a": one, "b": TEXT}, time="ts")
+
+
+def test_data_of_this_process_has_no_session() -> None:
+    query = sk.query(f"{TEXT} WITHIN 1 day SLIDE 1 day", timezone="session")
+    with pytest.raises(sk.QueryError, match=r"timezone is 'session', which is known for .* on Spark alone"):
+        query.run([{"time": 1, "type": "A"}])

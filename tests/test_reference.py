@@ -449,3 +449,47 @@ def test_null_is_less_than_all_values() -> None:
     assert [tuple(r.values()) for r in evaluate(bound("A", rest), stream(events))] == [(2, 1), (3, 1), (1, 1)]
     down = evaluate(bound("A", rest + " DESC"), stream(events))
     assert [row["k"] for row in down] == [1, 3, 2]
+
+
+# ---- conditions on whole trends
+
+
+def test_duration_chooses_among_trends() -> None:
+    # a1 b4, a2 b4, a1 a2 b4 and a5 b6, a2 b6 and so on: only a2 b4 and a5 b6 last 2 or less
+    assert count("SEQ(A+, B)", "A1 A2 B4 A5 B6", "WHERE DURATION <= 2") == 2
+    assert count("SEQ(A+, B)", "A1 A2 B4 A5 B6", "WHERE DURATION < 2") == 1
+    assert count("A+", "A1 A2 A3", "WHERE DURATION > 0") == 4
+
+
+def test_length_counts_events() -> None:
+    assert count("A+", "A1 A2 A3", "WHERE LENGTH >= 2") == 4
+    assert count("A+", "A1 A2 A3", "WHERE LENGTH = 2") == 3
+    assert count("A+", "A1 A2 A3", "WHERE LENGTH IN (1, 3)") == 4
+    assert count("A+", "A1 A2 A3", "WHERE NOT LENGTH BETWEEN 1 AND 2.5") == 1
+
+
+def test_the_last_event_against_the_first() -> None:
+    # 1 to 3, 2 to 3, 1 over 2 to 3, and 1 to 2
+    assert count("A+", "A1x1 A2x2 A3x3", "WHERE LAST(A.x) > FIRST(A.x)") == 4
+    assert count("A+", "A1x1 A2x2 A3x_", "WHERE LAST(x) > FIRST(x)") == 1
+    assert count("A+", "A1x1 A2x2 A3x3", "WHERE FIRST(x) = 2") == 2
+
+
+def test_whole_trends_take_no_part_in_what_could_extend() -> None:
+    # a1 is extended by a2 all the same, so b9 does not follow a1 directly
+    assert count("SEQ(A+, B)", "A1 A2 B9", "WHERE DURATION <= 7", NEXT) == 1
+    assert count("SEQ(A+, B)", "A1 A2 B9", "WHERE LENGTH = 2", NEXT) == 1
+
+
+def test_maximal_trends_are_no_part_of_others() -> None:
+    assert count("A+", "A1 A2 B3 A4", "", "contiguous maximal") == 2
+    assert count("A+", "A1 A2 B3 A4", "WHERE LENGTH > 1", "contiguous maximal") == 1
+    assert count("A{2}", "A1 A2 A3", "", "contiguous maximal") == 2
+    # a1 a2 and a1 a2' fork; neither holds the other
+    assert count("A+", "A1 A2 A2", "", "contiguous maximal") == 2
+    # two readings of the same rows
+    assert count("SEQ(A x*, A y*)", "A1 A2", "", "contiguous maximal") == 3
+
+
+def test_a_row_per_trigger_comes_where_a_chosen_trend_ends() -> None:
+    assert run("A+", "A1 A2 A9", "WHERE LENGTH = 2 WITHIN 5") == [(-3, 2, 1)]

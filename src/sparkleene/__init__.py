@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from sparkleene.cube import Cube, cube
 from sparkleene.errors import DataError, Diagnostic, QueryError, SparkleeneError, SparkleeneWarning
+from sparkleene.funnel import Funnel, funnel, step
 from sparkleene.language.build import both, either, no, optional, plus, seq, star, times
 from sparkleene.query import Query, pattern, query
 from sparkleene.workload import Workload, workload
@@ -21,6 +22,7 @@ __all__ = [
     "Cube",
     "DataError",
     "Diagnostic",
+    "Funnel",
     "Query",
     "QueryError",
     "SparkleeneError",
@@ -29,6 +31,7 @@ __all__ = [
     "both",
     "cube",
     "either",
+    "funnel",
     "generate",
     "no",
     "optional",
@@ -38,6 +41,7 @@ __all__ = [
     "seq",
     "spark",
     "star",
+    "step",
     "times",
     "workload",
 ]

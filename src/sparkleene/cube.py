@@ -7,7 +7,7 @@ from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any, Unpack
 
 from sparkleene.errors import Place, QueryError
-from sparkleene.evaluation import PreparedWorkload
+from sparkleene.evaluation import Engine, OutputMode, PreparedWorkload, Strategy, like_data, to_spark
 from sparkleene.options import HierarchyLike, QueryOptions, ReadingKeywords, list_options
 from sparkleene.prepared import Columns, Recent
 from sparkleene.query import Query
@@ -83,13 +83,25 @@ class Cube:
         plans = {name: q.prepared.plan_for(columns) for name, q in self.queries.items()}
         return plan_cube(plans, Concepts(self._hierarchy, present))
 
-    def run(self, data: Any, *, threads: int | None = None) -> Any:
+    def run(
+        self,
+        data: Any,
+        *,
+        engine: Engine | None = None,
+        threads: int | None = None,
+        strategy: Strategy | None = None,
+        output_mode: OutputMode | None = None,
+    ) -> Any:
         """Evaluate all queries over a table and return one of the same kind, with a column `query`.
 
         It is what each query gives by itself. Queries that follow from others are added up from their results, the
-        rest is evaluated as one `sparkleene.workload`. `data` is what `Query.run` takes, except what belongs to
-        Spark; `threads` defaults to all cores.
+        rest is evaluated as one `sparkleene.workload`. `data` and the options are those of `Query.run`. On Spark a
+        small job looks first which types of the hierarchy occur. Of a stream nobody knows, so there only queries
+        that are the same follow from each other.
         """
+        if self._workload.goes_to_spark(data, engine):
+            return self._run_on_spark(data, strategy, output_mode)
+        self._workload.check_local(strategy, output_mode)
         from sparkleene.workload.run import unite_results
 
         read = self._workload.read(data)
@@ -104,6 +116,24 @@ class Cube:
                 found[step.query] = total
         return read.back(unite_results({name: found[name] for name in self.queries}))
 
+    def _run_on_spark(self, data: Any, strategy: Strategy | None, output_mode: OutputMode | None) -> Any:
+        """Return the results of all queries as a DataFrame that is not evaluated yet."""
+        from sparkleene.spark.cube_levels import add_levels
+
+        plan, schema = self._plan_on_spark(data)
+        evaluated = self._workload_of(step.query for step in plan.steps if not step.sources)
+        results, _ = evaluated.run(to_spark(data), "spark", None, strategy, output_mode)
+        return like_data(add_levels(plan, results, schema), data)
+
+    def _plan_on_spark(self, data: Any) -> tuple[CubePlan, pa.Schema]:
+        """Return the plan for data on Spark, and the columns of all results."""
+        source, requests = self._workload.ask_spark(data)
+        schema = source.schema(requests)
+        present = None
+        if self._options.hierarchy is not None and self._options.type is not None:
+            present = source.types(requests[0], self._options.type, self._options.hierarchy.names)
+        return self._plan_for(tuple(source.columns), present), schema
+
     def _types(self, table: pa.Table) -> frozenset[str] | None:
         """Return the types that events have; None if there is no hierarchy for which they matter."""
         import pyarrow.compute as pc
@@ -112,10 +142,10 @@ class Cube:
             return None
         return frozenset(map(str, pc.unique(table[self._options.type]).to_pylist()))
 
-    def explain(self, data: Any = None) -> str:
+    def explain(self, data: Any = None, *, engine: Engine | None = None) -> str:
         """Say which queries are finer than which, which are evaluated and which follow from others, and why.
 
-        With `data` for the types of its events, as `run` does.
+        With `data` for the types of its events, as `run` does: with data on Spark in a small job.
 
         >>> texts = {city: f"RETURN COUNT(*) PATTERN SEQ({city}, Bus)" for city in ("Dallas", "Austin", "Texas")}
         >>> print(cube(texts, {"Dallas": "Texas", "Austin": "Texas"}).explain())
@@ -131,6 +161,8 @@ class Cube:
           Texas   cost 0.2  added up from Dallas, Austin: they divide its trends by the type of 'Texas'
         """
         columns = present = None
+        if data is not None and self._workload.goes_to_spark(data, engine):
+            return self._plan_on_spark(data)[0].explain(self.edges)
         if data is not None:
             read = self._workload.read(data)
             columns, present = read.columns, self._types(read.table)
@@ -140,20 +172,20 @@ class Cube:
         """Return the queries and their refinements as Graphviz reads them."""
         from sparkleene.draw.lattice import to_dot
 
-        return to_dot(self._patterns(), self.edges, self._derived())
+        return to_dot(self._patterns(), self.edges, self._derive_names())
 
     def to_svg(self) -> str:
         """Return a picture of the queries, finer ones below coarser ones; a notebook shows it for the cube."""
         from sparkleene.draw.lattice import to_svg
 
-        return to_svg(self._patterns(), self.edges, self._derived())
+        return to_svg(self._patterns(), self.edges, self._derive_names())
 
     def _patterns(self) -> dict[str, str]:
         from sparkleene.language import pattern_to_text
 
         return {name: pattern_to_text(q.prepared.tree.pattern) for name, q in self.queries.items()}
 
-    def _derived(self) -> set[str]:
+    def _derive_names(self) -> set[str]:
         return {step.query for step in self.plan if step.sources}
 
     def __repr__(self) -> str:

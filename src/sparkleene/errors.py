@@ -126,7 +126,7 @@ def diagnostic_at(code: str, message: str, span: Span, help: str | None, notes: 
 
 
 @contextmanager
-def reported(*places: Place) -> Iterator[None]:
+def report_faults(*places: Place) -> Iterator[None]:
     """Turn an error of numba into one of ours: whoever asked these queries can do nothing but report it."""
     try:
         yield

@@ -6,11 +6,12 @@ it hands over to Spark. A query by itself is a workload of one, whose result has
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Literal
 
-from sparkleene.errors import Place, reported, warn
+from sparkleene.errors import Place, report_faults, warn
 from sparkleene.prepared import Columns, PreparedQuery, Recent
 
 if TYPE_CHECKING:
@@ -80,7 +81,7 @@ class PreparedWorkload:
 
         if self.sharing in (None, "never"):
             return []
-        return self._joints.get(columns, lambda: find_joints(self.parts(columns)))
+        return self._joints.get(columns, lambda: find_joints(self.parts(columns), self.sharing == "always"))
 
     # ---- in this process
 
@@ -94,13 +95,13 @@ class PreparedWorkload:
         for query in self.queries.values():
             query.check_types(names)
             needed.update(query.columns(query.plan_for(names)))
-        type = self.options.for_engine().type
+        type = None if self.options.hierarchy is not None else self.options.type
         return LocalData(names, *read_data(data, sorted(needed), [] if type is None else [type]))
 
     def evaluate(self, data: LocalData, threads: int | None = None) -> tuple[dict[str, pa.Table], Stats]:
         """Return the result of each query over a table, and what was shared."""
         from sparkleene.engine.run import Run
-        from sparkleene.interrupts import held
+        from sparkleene.interrupts import hold_back
         from sparkleene.threads import threads_of
         from sparkleene.workload.run import JointRun, evaluate_queries
         from sparkleene.workload.stats import gather_stats
@@ -115,11 +116,13 @@ class PreparedWorkload:
         how = (replace(self.options.for_engine(), choice=self.choice), threads_of(threads))
         runs = [Run(part, *how, tell=tell) for part in self.parts(data.columns)]
         joints = [JointRun(Run(joint.part, *how), joint.members) for joint in self.joints(data.columns)]
-        with held(), reported(*(query.place for query in self.queries.values())):
-            found = {member.name: each for member, each in evaluate_queries(runs, data.table, joints)}
+        with hold_back(), report_faults(*(query.place for query in self.queries.values())):
+            shares = self.sharing not in (None, "never")
+            evaluations = evaluate_queries(runs, data.table, joints, shares=shares)
+            found = {member.name: each for member, each in evaluations}
             results = {name: self._write(name, found[name], data.columns) for name in self.queries}
         self.warn_unknown_types(data, [name for name, table in results.items() if not table.num_rows])
-        return results, gather_stats(found.values())
+        return results, gather_stats(found)
 
     def _write(self, name: str, evaluated: Evaluated, columns: Columns) -> pa.Table:
         """Return the result of one query."""
@@ -159,6 +162,18 @@ class PreparedWorkload:
             raise self.mistake("Spark reads paths and DataFrames of its own", help)
         return engine == "spark"
 
+    def check_output_mode(self, data: Any, output_mode: str | None) -> None:
+        """Raise if an output mode is given for data on Spark that is no stream."""
+        if output_mode is not None and not (is_spark(data) and to_spark(data).isStreaming):
+            raise self.mistake("an output mode is for streams", "leave it out, or pass a streaming DataFrame")
+
+    def check_local(self, strategy: str | None, output_mode: str | None) -> None:
+        """Raise if something is asked for in this process that only Spark has."""
+        if output_mode is not None:
+            raise self.mistake("an output mode is for streams", "leave it out, or pass a streaming DataFrame")
+        if strategy is not None:
+            raise self.mistake("a strategy is for Spark", "leave it out, or pass a DataFrame of Spark")
+
     def ask_spark(
         self, data: Any, strategy: str | None = None, output_mode: str | None = None
     ) -> tuple[Source, list[Request]]:
@@ -166,35 +181,55 @@ class PreparedWorkload:
         from sparkleene.spark.source import open_source
 
         source = open_source(to_spark(data))
-        return source, self.requests(source.columns, strategy, output_mode)
+        return source, self.requests(source.columns, strategy, output_mode, source.zone)
 
     def requests(
-        self, names: Collection[str], strategy: str | None = None, output_mode: str | None = None
+        self,
+        names: Collection[str],
+        strategy: str | None = None,
+        output_mode: str | None = None,
+        zone: str | None = None,
     ) -> list[Request]:
-        """Return what Spark is asked of data with these columns, a request for each part."""
-        from sparkleene.plan.part import Part
-        from sparkleene.spark.request import Request
+        """Return what Spark is asked of data with these columns, a request for each part.
 
-        columns = tuple(names)
-        options = replace(self.options.for_engine(), numbered=False, choice=self.choice)
-        queries: dict[str, Request] = {}
-        for number, (name, query) in enumerate(self.queries.items()):
-            query.check_types(names)
-            plan = query.plan_for(columns)
-            part = Part.single(name, plan, Place(query.text, name))
-            how = (strategy, output_mode, query.canonical, query.tree.name)
-            named = self.sharing is not None
-            queries[name] = Request(part, options, tuple(query.columns(plan)), *how, number=number, named=named)
+        `zone` is the time zone of the session.
+        """
+        from sparkleene.spark.request import join_requests
+
+        queries = self.single_requests(names, strategy, output_mode, zone)
         if self.sharing is None:
             return [*queries.values()]
-        requests = []
-        for part in self.parts(columns):
-            alone = tuple(queries[name] for name in part.names)
-            needed = tuple(sorted({column for one in alone for column in one.needed}))
-            shares = self.sharing != "never"
-            one = replace(alone[0], part=part, needed=needed, shares=shares, alone=alone)
-            requests.append(one)
-        return requests
+        shares = self.sharing != "never"
+        parts = self.parts(tuple(names))
+        return [join_requests(part, [queries[name] for name in part.names], shares) for part in parts]
+
+    def single_requests(
+        self, names: Collection[str], strategy: str | None, output_mode: str | None, zone: str | None
+    ) -> dict[str, Request]:
+        """Return what Spark would be asked of each query by itself."""
+        from sparkleene.spark.request import ask_alone
+
+        options = replace(self.options.for_engine(zone), numbered=False, choice=self.choice)
+        named, columns = self.sharing is not None, tuple(names)
+        return {
+            name: ask_alone(name, query, columns, options, output_mode, strategy=strategy, number=i, named=named)
+            for i, (name, query) in enumerate(self.queries.items())
+        }
+
+    def run_from(self, checkpoint: str | os.PathLike[str], data: Any, output_mode: OutputMode | None) -> Any:
+        """Evaluate the queries over a stream that goes on from a checkpoint, whatever queries that has had."""
+        if not (is_spark(data) and to_spark(data).isStreaming):
+            raise self.mistake("a checkpoint is for streams", "leave it out, or pass a streaming DataFrame")
+        from sparkleene.spark.generations import run_from
+        from sparkleene.spark.source import open_source
+
+        source = open_source(data)
+        alone = self.single_requests(source.columns, None, output_mode, source.zone)
+        given = (self.queries, alone, self.sharing or "never")
+        result, notes = run_from(os.fspath(checkpoint), data, *given)
+        for note in notes:
+            warn(note)
+        return result
 
     # ---- either
 
@@ -207,13 +242,11 @@ class PreparedWorkload:
         output_mode: OutputMode | None,
     ) -> tuple[Any, Stats | None]:
         """Evaluate the queries over data of any kind; return the result, and in this process what was shared."""
-        if output_mode is not None and not (is_spark(data) and to_spark(data).isStreaming):
-            raise self.mistake("an output mode is for streams", "leave it out, or pass a streaming DataFrame")
         if self.goes_to_spark(data, engine):
+            self.check_output_mode(data, output_mode)
             source, requests = self.ask_spark(data, strategy, output_mode)
             return like_data(source.run(requests), data), None
-        if strategy is not None:
-            raise self.mistake("a strategy is for Spark", "leave it out, or pass a DataFrame of Spark")
+        self.check_local(strategy, output_mode)
         from sparkleene.workload.run import unite_results
 
         local = self.read(data)

@@ -53,7 +53,7 @@ def stop_flag() -> Array:
 
 
 @contextmanager
-def held() -> Iterator[None]:
+def hold_back() -> Iterator[None]:
     """Hold Ctrl-C back; `check` lets it through where that does no harm, and so does the end.
 
     Other threads than the main one never see Ctrl-C, and where it is ignored it stays so.
@@ -66,7 +66,7 @@ def held() -> Iterator[None]:
     _Held.pressed, _Held.answer = False, before
     signal.signal(signal.SIGINT, _press)
     try:
-        with _stopping(before is signal.default_int_handler or _is_of_pyspark(before)):
+        with _allow_stop(before is signal.default_int_handler or _is_of_pyspark(before)):
             yield
         check()
     finally:
@@ -80,7 +80,7 @@ def _is_of_pyspark(answer: object) -> bool:
 
 
 @contextmanager
-def _stopping(possible: bool) -> Iterator[None]:
+def _allow_stop(possible: bool) -> Iterator[None]:
     """Let Ctrl-C set the flag of kernels, unless the program listens to signals in the same way."""
     other = signal.set_wakeup_fd(-1)
     if not possible or other >= 0:

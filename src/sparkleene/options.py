@@ -20,6 +20,9 @@ Numbers = Literal["double", "long", "exact"]
 HierarchyLike = Mapping[str, str] | str | os.PathLike[str] | Hierarchy
 """A hierarchy as users give it: names to those above them, or a file of them."""
 
+SESSION = "session"
+"""The time zone that stands for the one of Spark's session."""
+
 F = TypeVar("F", bound=Callable[..., Any])
 
 
@@ -33,6 +36,7 @@ class ReadingKeywords(TypedDict, total=False):
     time_unit: TimeUnit | None
     numbers: Numbers
     offset: float | Fraction | timedelta | None
+    timezone: str
 
 
 class Keywords(ReadingKeywords, total=False):
@@ -52,6 +56,7 @@ class QueryOptions:
     time_unit: TimeUnit | None = None
     numbers: Numbers = "double"
     offset: float | Fraction | timedelta | None = None
+    timezone: str = "UTC"
     hierarchy: Hierarchy | None = None
 
     def change(self, place: Place = Place(), **given: Unpack[Keywords]) -> QueryOptions:
@@ -71,6 +76,13 @@ class QueryOptions:
         if made.offset is not None and not number and not isinstance(made.offset, timedelta):
             help = "pass a number or a timedelta"
             raise place.mistake("bad-option", f"offset is {made.offset!r}", help=help)
+        if not isinstance(made.timezone, str):
+            help = "pass the name of a time zone, such as 'Europe/Berlin', or leave it out for UTC"
+            raise place.mistake("bad-option", f"timezone is {made.timezone!r}", help=help)
+        if made.timezone not in ("UTC", SESSION):
+            from sparkleene.columns.time_zones import find_zone
+
+            find_zone(made.timezone, place)
         if made.hierarchy is not None and (made.type is None or made.types is not None):
             help = "leave out types=, and name the column with type="
             raise place.mistake("bad-option", "a hierarchy is for types in a column", help=help)
@@ -86,22 +98,40 @@ class QueryOptions:
         """The column whose values are event types, None if there is none or types are conditions."""
         return self.type if self.types is None and self.hierarchy is None else None
 
-    def for_engine(self) -> Options:
-        """Return what the engine needs to know."""
+    def for_engine(self, zone: str | None = None) -> Options:
+        """Return what the engine needs to know; `zone` is that of a session of Spark, if there is one."""
         if isinstance(self.offset, timedelta):
             offset = Fraction(self.offset // timedelta(microseconds=1), 1000)
         else:
             offset = Fraction(self.offset or 0)
         type = None if self.hierarchy is not None else self.type
         in_ms = isinstance(self.offset, timedelta)
-        return Options(self.time, type, self.tiebreak, self.time_unit, self.numbers, offset, in_ms)
+        timezone = self.timezone if self.timezone != SESSION else self._session_zone(zone)
+        return Options(self.time, type, self.tiebreak, self.time_unit, self.numbers, offset, in_ms, timezone)
+
+    @staticmethod
+    def _session_zone(zone: str | None) -> str:
+        """Return the zone of Spark's session, or raise if there is none or Python does not know it."""
+        if zone is None:
+            message = "timezone is 'session', which is known for DataFrames and paths on Spark alone, not in SQL"
+            help = "write the name of a time zone, such as 'Europe/Berlin'"
+            raise Place().mistake("bad-option", message, help=help)
+        from sparkleene.columns.time_zones import find_zone
+
+        find_zone(zone)
+        return zone
 
 
 def list_options(function: F) -> F:
     """Make `help` and editors show the options of a function one by one."""
+    return show_options(function)
+
+
+def show_options(function: F, *more: type) -> F:
+    """Make `help` and editors show the options of a function, after those of `more` dataclasses."""
     signature = inspect.signature(function)
     shown = {name: one for name, one in signature.parameters.items() if one.kind is not one.VAR_KEYWORD}
-    for option in fields(QueryOptions):
+    for option in (field for kind in (*more, QueryOptions) for field in fields(kind)):
         hint = "HierarchyLike | None" if option.name == "hierarchy" else option.type
         one = inspect.Parameter(
             option.name, inspect.Parameter.KEYWORD_ONLY, default=option.default, annotation=hint

@@ -10,7 +10,7 @@ from sparkleene.errors import Place, suggest_column
 from sparkleene.language import parse, parse_expression, to_text
 from sparkleene.language.bind import bind
 from sparkleene.language.patterns import type_spans
-from sparkleene.options import QueryOptions
+from sparkleene.options import SESSION, QueryOptions
 from sparkleene.plan.needed_columns import needed_columns
 from sparkleene.plan.plan import Plan, plan
 
@@ -56,6 +56,7 @@ class PreparedQuery:
         conditions = options.types
         if options.hierarchy is not None and options.type is not None:  # a concept is all that is below it
             conditions = options.hierarchy.type_conditions(type_spans(self.tree.pattern), options.type)
+        self.conditions = conditions
         self._types = (
             None
             if conditions is None
@@ -109,11 +110,15 @@ class PreparedQuery:
 
     def explain(self, plan: Plan, more: Mapping[str, Iterable[tuple[str, ...]]] | None = None) -> str:
         """Say how a plan of the query is evaluated; `more` are further sections."""
+        from sparkleene.columns.time_zones import changes_clocks
         from sparkleene.plan.explain import Reading, explain
 
-        given, read = self.options, self.options.for_engine()
+        given = self.options
+        type = None if given.hierarchy is not None else given.type
         offset = None if given.offset is None else f"windows start {given.offset} later"
-        reading = Reading(read.time, read.type, read.tiebreak, read.numbers, offset)
+        zone = given.timezone if given.timezone != SESSION else "the session's time zone"
+        clocks = given.timezone == SESSION or changes_clocks(given.timezone)
+        reading = Reading(given.time, type, given.tiebreak, given.numbers, offset, zone, clocks)
         return explain(plan, self.canonical, reading, more)
 
     def __reduce__(self) -> tuple[type[PreparedQuery], tuple[Any, ...]]:

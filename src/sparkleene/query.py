@@ -2,21 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any, Unpack
 
-from sparkleene.errors import Place, QueryError, reported
+from sparkleene.errors import Place, QueryError, report_faults
 from sparkleene.evaluation import Engine, OutputMode, PreparedWorkload, Strategy, is_spark, like_data, to_spark
 from sparkleene.language import ast, to_text
 from sparkleene.language.build import Builder, PatternPart
 from sparkleene.options import HierarchyLike, Keywords, QueryOptions, list_options
 from sparkleene.plan.plan import Plan
+from sparkleene.plan.trend_selection import ORDERS, Order, Selection
 from sparkleene.prepared import PreparedQuery
 
 if TYPE_CHECKING:
     from sparkleene.charts import Chart, Slide
+    from sparkleene.charts.trend_picture import TrendPicture
+    from sparkleene.engine.why import Why
     from sparkleene.olap.hierarchy import Hierarchy
 
 
@@ -72,38 +75,149 @@ class Query:
         """Do what `run` does, so that `df.transform(query)` works."""
         return self.run(data)
 
-    def trends(self, data: Any, *, limit: int | None = 20, engine: Engine | None = None) -> Any:
-        """Return the first trends behind the numbers, a row each, as the same kind of data; None for all.
+    def trends(
+        self,
+        data: Any,
+        limit: int | None = 20,
+        *,
+        order: Order = "first",
+        seed: int = 0,
+        engine: Engine | None = None,
+    ) -> Any:
+        """Return trends behind the numbers, a row each, as the same kind of data; a limit of None is for all.
 
         `events` lists the events of a trend, each with its label, its row in the data (from 0) and the columns that
-        the query reads; for P AND Q `events` is a trend of P and `events_2` its partner. Rows are ordered by
-        window and group, then by the trends read backwards: by the time of the last event, then of the one before.
-        On Spark rows have no number, and each task looks only for the first trends of what it is given.
+        the query reads; for P AND Q `events` is a trend of P and `events_2` its partner. `length` and `duration`
+        are what LENGTH and DURATION are, `trends` is how many trends the window and group has.
+
+        Rows are ordered by window and group, then by `order`. "first" is by the trends read backwards: by the time
+        of the last event, then of the one before; there the limit is for all windows and groups together. In the
+        other orders it is for each of them: "last" is the opposite, "longest" and "shortest" are by length, then as
+        in "first", and "sample" draws trends at random, each with the same chance, and maybe twice. The same `seed`
+        draws the same trends.
+
+        HAVING, ORDER BY and LIMIT are about rows of results, and choose nothing here. On Spark rows have no number,
+        and tasks look only for trends of what they are given.
 
         >>> import pyarrow as pa
         >>> table = pa.table({"time": [1, 2, 3, 4], "type": list("AABB")})
-        >>> first = query("RETURN COUNT(*) PATTERN SEQ(A+, B)").trends(table, limit=2).to_pylist()
+        >>> q = query("RETURN COUNT(*) PATTERN SEQ(A+, B)")
+        >>> first = q.trends(table, limit=2).to_pylist()
         >>> [[(event["label"], event["time"]) for event in row["events"]] for row in first]
         [[('A', 1), ('B', 3)], [('A', 2), ('B', 3)]]
+        >>> longest = q.trends(table, limit=3, order="longest").to_pylist()
+        >>> [(row["trends"], row["length"], row["duration"]) for row in longest]
+        [(6.0, 3, 2.0), (6.0, 3, 3.0), (6.0, 2, 2.0)]
         """
         if limit is not None and limit < 0:
             raise self._workload.mistake(f"limit is {limit}", "give a count, or None for all")
+        if order not in ORDERS:
+            raise self._workload.mistake(f"there is no order '{order}'", f"give one of {', '.join(ORDERS)}")
+        if limit is None and order == "sample":
+            raise self._workload.mistake("a sample needs a limit", "say how many trends to draw")
         if self._workload.goes_to_spark(data, engine):
             source, [request] = self._workload.ask_spark(data)
-            return like_data(source.trends(request, limit), data)
+            return like_data(source.trends(request, Selection(limit, order, seed)), data)
         from sparkleene.engine.run import Run
         from sparkleene.engine.trends import find_trends
-        from sparkleene.interrupts import held
+        from sparkleene.interrupts import hold_back
         from sparkleene.threads import threads_of
 
         read = self._workload.read(data)
         [part] = self._workload.parts(read.columns)
         run = Run(part, self.prepared.options.for_engine(), threads_of(None))
-        with held(), reported(self.prepared.place):
-            found = find_trends(run, read.table, limit)
+        with hold_back(), report_faults(self.prepared.place):
+            found = find_trends(run, read.table, Selection(limit, order, seed))
         if not found.num_rows and limit != 0:
             self._workload.warn_unknown_types(read, [*self._workload.queries])
         return read.back(found)
+
+    def plot_trends(
+        self,
+        data: Any,
+        *,
+        group: Mapping[str, Any] | None = None,
+        window: Any = None,
+        limit: int = 12,
+        order: Order = "sample",
+        seed: int = 0,
+        engine: Engine | None = None,
+    ) -> TrendPicture:
+        """Return a picture of trends of a group and window, which a notebook shows: arcs over a line of time.
+
+        `group` and `window` are as for `why`; without them it is the group and window with most trends. `limit`,
+        `order` and `seed` are as for `trends`, but no trend is drawn twice. The picture's `save("trends.svg")`
+        writes it as SVG, PNG or PDF, which needs matplotlib. Of a DataFrame of Spark, or a path with
+        engine="spark", the rows of the group and window are brought here, a million at most.
+
+        >>> import pyarrow as pa
+        >>> table = pa.table({"time": [1, 2, 3, 4], "type": list("AABB")})
+        >>> query("RETURN COUNT(*) PATTERN SEQ(A+, B)").plot_trends(table, limit=3)
+        <picture of 3 trends over 4 events>
+        """
+        from sparkleene.charts.trend_picture import TrendPicture
+        from sparkleene.engine.chosen_rows import choose_rows
+        from sparkleene.engine.run import Run
+        from sparkleene.engine.trend_lines import find_lines
+        from sparkleene.engine.why import MOST_ROWS
+        from sparkleene.interrupts import hold_back
+        from sparkleene.threads import threads_of
+
+        zone = None
+        if self._workload.goes_to_spark(data, engine):
+            from sparkleene.spark.why import collect_busiest, collect_rows
+
+            source, [request] = self._workload.ask_spark(data)
+            zone = source.zone
+            if group is None and window is None:
+                data = collect_busiest(request, source, MOST_ROWS)
+            else:
+                data = collect_rows(request, source, dict(group or {}), MOST_ROWS)
+        read = self._workload.read(data)
+        [part] = self._workload.parts(read.columns)
+        run = Run(part, self.prepared.options.for_engine(zone), threads_of(None))
+        with hold_back(), report_faults(self.prepared.place):
+            chosen = choose_rows(run, read.table, dict(group or {}), window)
+            return TrendPicture(*find_lines(chosen, Selection(limit, order, seed)))
+
+    def why(self, data: Any, *, group: Mapping[str, Any] | None = None, window: Any = None) -> Why:
+        """Tell why a group has no trend, or few: how far the pattern was followed, and what holds trends back.
+
+        `group` has values of keys, `window` is a time in the window that is meant, the latest that holds it;
+        without them it is of all rows. HAVING, ORDER BY and LIMIT, which are about rows of results, play no part. A
+        DataFrame of Spark is filtered there; what is left must be at most a million rows. `print` the result, or
+        read its fields.
+
+        >>> import pyarrow as pa
+        >>> table = pa.table({"time": [1, 2, 3], "type": list("ACA"), "user": ["ann"] * 3, "x": [1, 2, 3]})
+        >>> q = query("RETURN user, COUNT(*) PATTERN SEQ(A, B) WHERE A.x > 1 GROUP-BY user")
+        >>> print(q.why(table, group={"user": "ann"}))
+        no trends in 3 rows of user=ann
+        <BLANKLINE>
+          step  events  that fit  trends so far
+          A     2       1         1
+          B     0       0         0
+        <BLANKLINE>
+        Nobody passed B after A.
+        There is no event of type B.
+        """
+        from sparkleene.engine.chosen_rows import choose_rows
+        from sparkleene.engine.run import Run
+        from sparkleene.engine.why import MOST_ROWS, explain_trends
+        from sparkleene.interrupts import hold_back
+        from sparkleene.threads import threads_of
+
+        given, zone = dict(group or {}), None
+        if is_spark(data):
+            from sparkleene.spark.why import collect_rows
+
+            source, [request] = self._workload.ask_spark(data)
+            data, zone = collect_rows(request, source, given, MOST_ROWS), source.zone
+        read = self._workload.read(data)
+        [part] = self._workload.parts(read.columns)
+        run = Run(part, self.prepared.options.for_engine(zone), threads_of(None))
+        with hold_back(), report_faults(self.prepared.place):
+            return explain_trends(choose_rows(run, read.table, given, window))
 
     def explain(self, data: Any = None, *, engine: Engine | None = None, strategy: Strategy | None = None) -> str:
         """Return how the query is evaluated, as text to read; `plan` is the same as data.
@@ -155,22 +269,10 @@ class Query:
         bound = self.plan.bound
         name = self.prepared.tree.name or "" if title is None else title
         counts = list(bound.count_names)
-        slide = self._slide(table)
+        slide = slide_of(self, table)
         return chart(
             table, value=value, groups=bound.group_names, title=name, most=most, counts=counts, slide=slide
         )
-
-    def _slide(self, result: Any) -> Slide | None:
-        """Return how far the windows of a result are from each other, None if they are only where trends end."""
-        from sparkleene.charts import Slide
-        from sparkleene.columns.times import time_column, window_units
-
-        window = self.plan.bound.window
-        if window is None or window.slide is None or "window_start" not in result.column_names:
-            return None
-        starts = time_column(result.slice(0, 0), "window_start", self.prepared.options.time_unit)
-        _, slide, finer = window_units(window, starts)
-        return None if slide is None else Slide(float(slide / finer.scale), window.unit != "events")
 
     def roll_up(
         self,
@@ -269,6 +371,27 @@ class Query:
         return self.to_html()
 
 
+def slide_of(q: Query, result: Any) -> Slide | None:
+    """Return how far the windows of a result are from each other, None if they are only where trends end."""
+    from sparkleene.charts import Slide
+    from sparkleene.columns.times import time_column, window_units
+    from sparkleene.engine.grid import calendar_starts
+    from sparkleene.language.bound import Window
+
+    window, options = q.plan.bound.window, q.prepared.options
+    if not isinstance(window, Window) or window.slide is None or "window_start" not in result.column_names:
+        return None
+    starts = time_column(result.select(["window_start"]).drop_null(), "window_start", options.time_unit)
+    zone = getattr(starts.type, "tz", None)
+    if window.calendar is not None and zone is None and starts.clock and options.timezone != "UTC":
+        return None  # the zone was lost on the way
+    found = calendar_starts(window, starts, options.for_engine(zone))
+    if found is not None:
+        return Slide(*found)
+    _, slide, finer = window_units(window, starts)
+    return None if slide is None else Slide(float(slide / finer.scale), window.unit != "events")
+
+
 @list_options
 def query(text: str, **options: Unpack[Keywords]) -> Query:
     """Compile a query.
@@ -280,9 +403,11 @@ def query(text: str, **options: Unpack[Keywords]) -> Query:
         tiebreak: a column that orders rows of equal time; without it they are simultaneous.
         types: event types defined by conditions on columns, for tables without a type column.
         time_unit: what a time column of numbers counts, so that windows may be given in units.
-        numbers: "double" for 64-bit floats, "long" for counts as 64-bit integers (a count beyond 2^53 is an error),
+        numbers: "double" for 64-bit floats, "long" for counts as 64-bit integers (a count beyond 2^63 is an error),
             "exact" for integers of any length as decimal text.
         offset: moves the windows' starts: a number in the time column's unit, or a timedelta.
+        timezone: the zone whose midnights days, weeks and months of windows begin at, such as "Europe/Berlin"; on
+            Spark "session" is the session's own. Times without a zone have their own midnights.
         hierarchy: maps types to concepts above them, or is a file that does; the pattern may name concepts.
 
     >>> import pyarrow as pa

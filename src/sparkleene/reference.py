@@ -9,46 +9,19 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from fractions import Fraction
 from itertools import product
 from typing import Any
 
 from sparkleene.language.ast import And, Atom, Not, Or, Pattern, Repeat, Seq
-from sparkleene.language.bound import Bound, Finish, Key, Measure, Output, Piece
+from sparkleene.language.bound import LENGTH, Bound, Drawn, Finish, Measure, Output, Piece, Window
+from sparkleene.reference_calendar import calendar_windows
+from sparkleene.reference_events import Event, Named, Order, SubStream, Trend, divide_events, list_events
 from sparkleene.reference_values import count_durations, evaluate_term, read_attribute
 
-Order = tuple[Any, Any]
 Rest = tuple[Pattern, ...]
 Guards = frozenset[Pattern]
-
-
-@dataclass(frozen=True, slots=True)
-class Event:
-    """A row with its time, its order (time and tie-break), its types and its place in the input."""
-
-    time: Any
-    order: Order
-    types: frozenset[str]
-    row: Mapping[str, object] = field(compare=False)
-    position: int
-
-
-Trend = tuple[tuple[Event, int], ...]
-"""Events with the index of their label, in order."""
-
-Named = tuple[tuple[Event, str], ...]
-"""Events with the name of their label, in order."""
-
-
-@dataclass(frozen=True, slots=True)
-class SubStream:
-    """A sub-stream: the values of its keys, its events in order, and the labels that each may carry."""
-
-    key: tuple[Any, ...]
-    events: tuple[Event, ...]
-    labels: Mapping[int, tuple[int, ...]]  # by Event.position
 
 
 # ---- the two ways in
@@ -62,6 +35,7 @@ def evaluate(
     type: str | None = "type",
     tiebreak: str | None = None,
     offset: Any = 0,
+    timezone: str = "UTC",
 ) -> list[dict[str, object]]:
     """Return the result rows, ordered by window and group, with exact integers and fractions.
 
@@ -74,8 +48,8 @@ def evaluate(
     """
     result = []
     bound = count_durations(bound, rows, time)
-    cells = _cells(bound, _events(bound, rows, time, type, tiebreak), offset)
-    for (window, group), found in sorted(cells.items(), key=lambda cell: cell[0]):
+    cells = _cells(bound, list_events(bound, rows, time, type, tiebreak), offset, timezone)
+    for (window, group), found in sorted(cells.items(), key=_cell_order):
         row: dict[str, object] = {} if bound.window is None else dict(zip(WINDOW, window, strict=True))
         row |= zip(bound.group_names, group, strict=True)
         row |= {output.name: _aggregate(output, found) for output in bound.outputs}
@@ -112,11 +86,12 @@ def trends(
     type: str | None = "type",
     tiebreak: str | None = None,
     offset: Any = 0,
+    timezone: str = "UTC",
 ) -> Iterator[tuple[Any, Any, tuple[Any, ...], Named | tuple[Named, Named]]]:
     """Yield window start, window end, sub-stream key and trend (a pair of trends for AND), for each match."""
     bound = count_durations(bound, rows, time)
-    cells = _cells(bound, _events(bound, rows, time, type, tiebreak), offset)
-    for ((start, end), _), found in sorted(cells.items(), key=lambda cell: cell[0]):
+    cells = _cells(bound, list_events(bound, rows, time, type, tiebreak), offset, timezone)
+    for ((start, end), _), found in sorted(cells.items(), key=_cell_order):
         for key, match in found:
             named = [tuple((event, bound.labels[label].name) for event, label in trend) for trend in match]
             yield start, end, key, named[0] if len(named) == 1 else (named[0], named[1])
@@ -128,16 +103,27 @@ Found = tuple[tuple[Any, ...], Match]  # with the key of its sub-stream
 Cell = tuple[tuple[Any, Any], tuple[Any, ...]]  # a window and a group
 
 
-def _cells(bound: Bound, events: list[Event], offset: Any) -> dict[Cell, list[Found]]:
+def _cell_order(cell: tuple[Cell, Any]) -> tuple[Any, ...]:
+    """Return what orders cells: when the window begins, then the group."""
+    (start, _), group = cell[0]
+    return start is not None, start, group
+
+
+def _cells(bound: Bound, events: list[Event], offset: Any, timezone: str) -> dict[Cell, list[Found]]:
     """Collect the matches of every window and group, each with the key of its sub-stream."""
     cells: dict[Cell, list[Found]] = {}
     times = sorted({event.time for event in events})
-    for stream in _substreams(bound, events):
+    drawn = _drawn_windows(bound, bound.window, events) if isinstance(bound.window, Drawn) else None
+    for stream in divide_events(bound, events):
         group = tuple(stream.key[index] for index in bound.group)
-        for window, inside in _windows(bound, stream, times, offset):
+        if drawn is None:
+            found = _windows(bound.window, stream, times, offset, timezone)
+        else:
+            found = _within(stream, drawn[group])
+        for window, inside in found:
             for match in _matches(bound, Matcher(bound, inside, stream.labels)):
                 cells.setdefault((window, group), []).append((stream.key, match))
-    if bound.window is not None and bound.window.slide is None:  # only where some match of the group ends
+    if isinstance(bound.window, Window) and bound.window.slide is None:  # only where some match of the group ends
         return {
             cell: found
             for cell, found in cells.items()
@@ -149,7 +135,7 @@ def _cells(bound: Bound, events: list[Event], offset: Any) -> dict[Cell, list[Fo
 def _matches(bound: Bound, matcher: Matcher) -> Iterator[Match]:
     """Yield the trends of a window, or for P AND Q the unordered pairs of different trends."""
     if not isinstance(bound.pattern, And):
-        yield from ((trend,) for trend in matcher.trends(bound.pattern))
+        yield from ((trend,) for trend in _choose(bound, list(matcher.trends(bound.pattern))))
         return
     left, right = (tuple(matcher.trends(operand)) for operand in bound.pattern.operands)
     seen: set[frozenset[Trend]] = set()
@@ -159,82 +145,41 @@ def _matches(bound: Bound, matcher: Matcher) -> Iterator[Match]:
             yield pair
 
 
-# ---- events, sub-streams, windows
+def _choose(bound: Bound, trends: list[Trend]) -> Iterator[Trend]:
+    """Yield those trends of a sub-stream and window that satisfy the conditions on whole trends."""
+    rows = [frozenset(event.position for event, _ in trend) for trend in trends]
+    for trend, held in zip(trends, rows, strict=True):
+        if bound.maximal and any(held < other for other in rows):
+            continue
+        length = {LENGTH[0]: len(trend)}
+        if not all(evaluate_term(term, length) is True for term in bound.lengths):
+            continue
+        first, last = trend[0][0].row, trend[-1][0].row
+        if all(evaluate_term(term, first, last) is True for term in (*bound.durations, *bound.ends)):
+            yield trend
 
 
-def _events(
-    bound: Bound, rows: Sequence[Mapping[str, object]], time: str, type: str | None, tiebreak: str | None
-) -> list[Event]:
-    """Return the rows as events in order of time, tie-break and place in the input."""
-    events = []
-    for position, given in enumerate(rows):
-        row = dict(given) | {one.name: evaluate_term(one.term, given) for one in bound.derived}
-        if bound.types is not None:
-            types = {name for name, condition in bound.types if evaluate_term(condition, row) is True}
-        elif type is not None:
-            types = {str(name) for name in (row[type],) if name is not None}
-        else:
-            types = {label.type for label in bound.labels}
-        order = (row[time], 0 if tiebreak is None else row[tiebreak])
-        events.append(Event(row[time], order, frozenset(types), row, position))
-    return sorted(events, key=lambda event: (event.order, event.position))
-
-
-def _substreams(bound: Bound, events: Iterable[Event]) -> Iterator[SubStream]:
-    """Split the events into sub-streams: by universal keys, then by all combinations of typed ones."""
-    universal = [key for key in bound.keys if key.labels is None]
-    typed = [key for key in bound.keys if key.labels is not None]
-    parts: dict[tuple[Any, ...], list[Event]] = {}
-    for event in events:
-        common = tuple(read_attribute(key.path, event.row) for key in universal)
-        if None not in common:
-            parts.setdefault(common, []).append(event)
-    for common, part in parts.items():
-        for chosen in product(*(_existing(bound, key, part) for key in typed)):
-            values = dict(zip(universal + typed, common + chosen, strict=True))
-            members, labels = [], {}
-            for event in part:
-                possible = [i for i, label in enumerate(bound.labels) if label.type in event.types]
-                allowed = [
-                    i
-                    for i in possible
-                    if all(read_attribute(key.path, event.row) == values[key] for key in typed if _binds(key, i))
-                ]
-                if allowed or not possible:
-                    members.append(event)
-                    labels[event.position] = tuple(
-                        i for i in allowed if all(evaluate_term(term, event.row) is True for term in bound.local[i])
-                    )
-            yield SubStream(tuple(values[key] for key in bound.keys), tuple(members), labels)
-
-
-def _binds(key: Key, label: int) -> bool:
-    """Tell whether the key binds the events of this label."""
-    return key.labels is None or label in key.labels
-
-
-def _existing(bound: Bound, key: Key, events: Iterable[Event]) -> list[Any]:
-    """Return the values of a typed key among the events that it binds."""
-    types = {label.type for index, label in enumerate(bound.labels) if _binds(key, index)}
-    values = [read_attribute(key.path, event.row) for event in events if event.types & types]
-    return list(dict.fromkeys(value for value in values if value is not None))
+# ---- windows
 
 
 def _windows(
-    bound: Bound, stream: SubStream, times: Iterable[Any], offset: Any
+    window: Window | Drawn | None, stream: SubStream, times: Iterable[Any], offset: Any, timezone: str
 ) -> Iterator[tuple[tuple[Any, Any], tuple[Event, ...]]]:
     """Yield each window that holds an event of the sub-stream, as (start, end), with its events."""
-    window = bound.window
+    assert not isinstance(window, Drawn)
     if window is None:
         yield (None, None), stream.events
     elif window.slide is None:
         for end in times:
             start = _plain(Fraction(end) - window.size)
             yield (start, end), tuple(event for event in stream.events if start < event.time <= end)
+    elif window.calendar in ("days", "months"):
+        for start, end in calendar_windows(window, [event.time for event in stream.events], offset, timezone):
+            yield (start, end), tuple(event for event in stream.events if start <= event.time < end)
     else:
         counted = window.unit == "events"
         places = [n if counted else event.time for n, event in enumerate(stream.events)]
-        base = Fraction(0 if counted else offset)
+        base = Fraction(0 if counted else offset) + window.origin
         starts = set()
         for place in places:
             k = (Fraction(place) - base) // window.slide
@@ -245,6 +190,76 @@ def _windows(
             last = first + window.size
             inside = [e for place, e in zip(places, stream.events, strict=True) if first <= place < last]
             yield (_plain(first), _plain(last)), tuple(inside)
+
+
+def _within(
+    stream: SubStream, windows: Iterable[tuple[Any, Any, Any]]
+) -> Iterator[tuple[tuple[Any, Any], tuple[Event, ...]]]:
+    """Yield windows as (start, end), with the events of a sub-stream up to the last time of each."""
+    for start, last, end in windows:
+        yield (start, end), tuple(event for event in stream.events if start <= event.time <= last)
+
+
+def _drawn_windows(
+    bound: Bound, window: Drawn, events: Iterable[Event]
+) -> dict[tuple[Any, ...], list[tuple[Any, Any, Any]]]:
+    """Return the windows that the rows of each group draw: the first and the last row's time, and the end."""
+    ticks: dict[tuple[Any, ...], dict[Any, list[Event]]] = {}
+    for event in events:  # all of them, whatever their labels and the keys that are not of the group
+        group = tuple(read_attribute(bound.keys[index].path, event.row) for index in bound.group)
+        if None not in group:
+            ticks.setdefault(group, {}).setdefault(event.time, []).append(event)
+    draw = _sessions if window.gap is not None else _from_to
+    return {group: draw(window, by_time) for group, by_time in ticks.items()}
+
+
+def _sessions(window: Drawn, ticks: Mapping[Any, list[Event]]) -> list[tuple[Any, Any, Any]]:
+    """Return the sessions of a group: a row is at most the gap after the one before, and MAX after the first."""
+    found: list[tuple[Any, Any]] = []
+    for time in ticks:
+        if found:
+            first, last = found[-1]
+            if _length(last, time) <= window.gap and (window.most is None or _length(first, time) <= window.most):
+                found[-1] = (first, time)
+                continue
+        found.append((time, time))
+    return [(first, last, _later(last, window.gap)) for first, last in found]
+
+
+def _from_to(window: Drawn, ticks: Mapping[Any, list[Event]]) -> list[tuple[Any, Any, Any]]:
+    """Return the windows of a group from a row that opens one on; a window ends with its last row."""
+    found: list[tuple[Any, Any]] = []
+    is_open = False
+    for time, rows in ticks.items():
+        opens, closes = (
+            any(term is not None and evaluate_term(term, event.row) is True for event in rows)
+            for term in (window.opens, window.closes)
+        )
+        if is_open and window.most is not None and _length(found[-1][0], time) > window.most:
+            is_open = False
+        if is_open and window.closes is None and opens:
+            is_open = False
+        if is_open:
+            found[-1] = (found[-1][0], time)
+            is_open = not closes
+        elif opens:
+            found.append((time, time))
+            is_open = True
+    return [(first, last, last) for first, last in found]
+
+
+def _length(first: Any, last: Any) -> Any:
+    """Return the time from one time to another, of timestamps in milliseconds."""
+    if isinstance(first, datetime):
+        return Fraction((last - first) // timedelta(microseconds=1), 1000)
+    return Fraction(last) - Fraction(first)
+
+
+def _later(time: Any, length: Any) -> Any:
+    """Return a time after another."""
+    if isinstance(time, datetime):
+        return time + timedelta(microseconds=int(length * 1000))
+    return _plain(Fraction(time) + length)
 
 
 def _plain(number: Fraction) -> int | Fraction:

@@ -10,7 +10,7 @@ from datetime import date, datetime, timedelta
 from decimal import ROUND_HALF_UP, Decimal, localcontext
 from typing import Any
 
-from sparkleene.language.bound import Bound, Call, Field, Interval, Literal_, Path, Term
+from sparkleene.language.bound import Bound, Call, Drawn, Field, Interval, Literal_, Path, Term
 
 
 def read_attribute(path: Path, row: Mapping[str, object]) -> Any:
@@ -18,10 +18,10 @@ def read_attribute(path: Path, row: Mapping[str, object]) -> Any:
     value: Any = row
     for name in path:
         value = None if value is None else value[name]
-    return _known(value)
+    return _drop_nan(value)
 
 
-def _known(value: Any) -> Any:
+def _drop_nan(value: Any) -> Any:
     """Return the value, None for NaN."""
     return None if isinstance(value, float) and math.isnan(value) else value
 
@@ -29,7 +29,7 @@ def _known(value: Any) -> Any:
 def evaluate_term(term: Term, *rows: Mapping[str, object]) -> Any:
     """Evaluate an expression over one event, or two neighbours, in three-valued logic; None is unknown."""
     if isinstance(term, Literal_):
-        return _known(term.value)
+        return _drop_nan(term.value)
     if isinstance(term, Field):
         value = read_attribute(term.path, rows[term.side])
         is_date = isinstance(value, date) and not isinstance(value, datetime)
@@ -51,7 +51,7 @@ def evaluate_term(term: Term, *rows: Mapping[str, object]) -> Any:
         return FUNCTIONS[term.op](*values)
     if len(values) == 1:
         return not values[0] if term.op == "not" else -values[0]
-    return _known(_binary(term.op, values[0], values[1]))
+    return _drop_nan(_binary(term.op, values[0], values[1]))
 
 
 def _binary(op: str, a: Any, b: Any) -> Any:
@@ -131,10 +131,17 @@ def count_durations(bound: Bound, rows: Sequence[Mapping[str, Any]], time: str) 
         duration = timedelta(microseconds=int(term.value.milliseconds * 1000))
         return Literal_(term.value.number if numbers else duration)  # type: ignore[arg-type]
 
+    window = bound.window
+    if isinstance(window, Drawn):
+        opens, closes = (None if term is None else count(term) for term in (window.opens, window.closes))
+        window = replace(window, opens=opens, closes=closes)
     return replace(
         bound,
+        window=window,
         local=tuple(tuple(map(count, terms)) for terms in bound.local),
         adjacent=tuple(replace(item, condition=count(item.condition)) for item in bound.adjacent),
+        durations=tuple(map(count, bound.durations)),
+        ends=tuple(map(count, bound.ends)),
         types=None if bound.types is None else tuple((name, count(term)) for name, term in bound.types),
         derived=tuple(replace(column, term=count(column.term)) for column in bound.derived),
     )

@@ -118,3 +118,13 @@ def test_generate_every_kind_of_file(tmp_path: Path) -> None:
     assert pc_csv.read_csv(tmp_path / "a.csv")["price"].to_pylist() == prices
     assert pc_json.read_json(tmp_path / "a.json")["price"].to_pylist() == prices
     assert (tmp_path / "a.json").read_bytes() == (tmp_path / "a.jsonl").read_bytes()
+
+
+# ---- why
+
+
+def test_why_of_a_key_that_is_a_number(tmp_path: Path) -> None:
+    (tmp_path / "e.csv").write_text("time,type,u\n1,A,2\n2,B,2\n3,A,1\n")
+    asked = ("why", "RETURN u, COUNT(*) PATTERN SEQ(A, B) GROUP-BY u", "e.csv", "--group")
+    assert good(*asked, "u=2", cwd=tmp_path).startswith("1 trend in 2 rows of u=2")
+    assert "'two' is no int64" in bad(*asked, "u=two", cwd=tmp_path)

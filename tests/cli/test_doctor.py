@@ -38,8 +38,8 @@ def test_wrong_numbers_are_a_problem(tmp_path: Path, monkeypatch: pytest.MonkeyP
 
 
 def test_what_is_missing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    known = doctor.installed
-    monkeypatch.setattr(doctor, "installed", lambda name: None if name == "pyspark" else known(name))
+    known = doctor.version_of
+    monkeypatch.setattr(doctor, "version_of", lambda name: None if name == "pyspark" else known(name))
     code, lines = page(tmp_path)
     assert code == 1 and "WRONG  Spark        PySpark is not installed" in lines
     monkeypatch.undo()
@@ -63,7 +63,7 @@ def problems(spark: bool = False) -> dict[str, tuple[str, str]]:
 
 
 def test_packages_that_are_missing(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(doctor, "installed", lambda name: None)
+    monkeypatch.setattr(doctor, "version_of", lambda name: None)
     found = problems()
     assert found == {name: ("not installed", f"pip install {name}") for name in doctor.NEEDED}
     [optional] = [one.text for one in doctor.examine(False) if one.name == "optional"]
@@ -71,7 +71,7 @@ def test_packages_that_are_missing(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_a_package_that_is_not_there() -> None:
-    assert doctor.installed("no-such-package-at-all") is None
+    assert doctor.version_of("no-such-package-at-all") is None
 
 
 def test_an_old_python_and_little_memory(monkeypatch: pytest.MonkeyPatch) -> None:

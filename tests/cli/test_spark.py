@@ -13,12 +13,18 @@ import subprocess
 import termios
 import time
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pyarrow.parquet as pq
 import pytest
+from pyspark.sql.types import StringType, StructType
 from tests.cli.command import COMMAND, LOCAL, bad, environment, good
 
 import sparkleene as sk
+from sparkleene.cli.stream_sources import decode_messages
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
 
 pytestmark = pytest.mark.spark
 
@@ -163,6 +169,7 @@ def test_sources_that_cannot_be(tmp_path: Path) -> None:
         (["-f", "table", "-o", "x"], "error[bad-option]: tables are not written to folders"),
         (["--option", "rate"], "error[bad-option]: --option is 'rate'"),
         (["--conf", "x"], "error[bad-option]: --conf is 'x'"),
+        (["--headers", "device"], "error[bad-option]: --headers is for messages of Kafka"),
     ):
         said = bad("stream", FALLING, "generate:stock", *options, cwd=tmp_path)
         assert said.splitlines()[0] == wanted
@@ -174,6 +181,24 @@ def test_kafka_without_its_connector(tmp_path: Path) -> None:
     said = bad("stream", FALLING, "kafka://localhost:9/topic", "--schema", columns, *QUICK, cwd=tmp_path)
     assert said.startswith("error[unsupported-data]: Spark's Kafka connector is not there\n")
     assert "--conf spark.jars.packages=org.apache.spark:spark-sql-kafka-0-10_2.13:" in said
+
+
+def test_headers_of_messages_are_columns(spark: SparkSession) -> None:
+    headers = "array<struct<key: string, value: binary>>"
+    sent = [
+        ("a", [{"key": "device", "value": b"phone"}, {"key": "trace", "value": b"1"}]),
+        ("b", [{"key": "device", "value": b"phone"}, {"key": "device", "value": b"desk"}]),
+        ("c", None),
+    ]
+    rows = [(b"k", f'{{"type": "{kind}"}}'.encode(), given) for kind, given in sent]
+    messages = spark.createDataFrame(rows, f"key binary, value binary, headers {headers}")
+    schema = StructType().add("type", StringType())
+    found = decode_messages(messages, schema, ("device", "trace")).orderBy("type").toArrow()
+    assert found.column_names == ["type", "key", "headers", "device", "trace"]
+    assert found["device"].to_pylist() == ["phone", "desk", None]
+    assert found["trace"].to_pylist() == ["1", None, None]
+    with pytest.raises(sk.SparkleeneError, match="a column already"):
+        decode_messages(messages, schema, ("type",))
 
 
 @pytest.mark.usefixtures("commands_share_spark")

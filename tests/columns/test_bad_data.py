@@ -504,3 +504,16 @@ def test_time_and_type_are_attributes_too() -> None:
 @pytest.mark.parametrize("offset", ["1", math.nan, math.inf, [1]])
 def test_offsets_that_are_none(offset: Any) -> None:
     assert code(A, table("AA"), offset=offset) == "bad-option"
+
+
+# ---- dates with a time of the day
+
+
+def test_dates_in_milliseconds_that_are_not_at_midnight() -> None:
+    day = 86_400_000
+    good, bad = (pa.array([0, day, second], pa.int64()).cast(pa.date64()) for second in (2 * day, 2 * day + 1))
+    assert count("WITHIN 2 days SLIDE 2 days", table("AAA", times=good)) == [3.0, 1.0]
+    with pytest.raises(sk.DataError, match=r"not at midnight(.|\n)*cast it to pa.timestamp"):
+        sk.query(A).run(table("AAA", times=bad))
+    with pytest.raises(sk.DataError, match="not at midnight"):
+        sk.query(f"{A} WHERE [k]").run(table("AAA", k=bad))

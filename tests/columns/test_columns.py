@@ -39,7 +39,6 @@ def code(error, function, *args, **kwargs):
         (pa.timestamp("ns", "UTC"), Fraction(10**6)),
         (pa.duration("us"), Fraction(1000)),
         (pa.date32(), Fraction(1, 86_400_000)),
-        (pa.date64(), Fraction(1)),
     ],
 )
 def test_clocks_are_integers_in_their_unit(type, ticks):
@@ -50,6 +49,12 @@ def test_clocks_are_integers_in_their_unit(type, ticks):
     assert time.ticks_per_ms == ticks and time.type == type
     assert time.to_array(time.values).equals(column)
     assert time.to_array([Fraction(0), Fraction(86_400_000)]).equals(column)
+
+
+def test_dates_of_both_types_are_days():
+    time = time_column(pa.table({"t": pa.array([0, 86_400_000]).cast(pa.date64())}), "t")
+    assert time.values.tolist() == [0, 1]
+    assert time.ticks_per_ms == Fraction(1, 86_400_000) and time.type == pa.date32()
 
 
 def test_number_times():

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import replace
 from typing import Any
 
@@ -62,20 +63,36 @@ def through_tasks(query: sk.Query, table: pa.Table) -> Rows:
 
 def in_order(groups: tuple[str, ...], rows: Rows) -> Rows:
     """Sort rows as the in-process engine does; Spark's are in no order."""
-    return sorted(rows, key=lambda row: (row.get("window_start", 0), *(row[name] for name in groups)))
+    start, end = ([name] if rows and name in rows[0] else [] for name in ("window_start", "window_end"))
+    return sorted(rows, key=lambda row: tuple(row[name] for name in (*start, *groups, *end)))
 
 
 def on_spark(spark: Any, query: sk.Query, table: pa.Table, parts: int = 3) -> Rows:
     """Run Spark, with one strategy after the other."""
     frame = spark.createDataFrame(table).repartition(parts)
-    plan = query.prepared.plan_for(tuple(table.column_names))
-    strategies = [None, "shuffle", "sort"]
-    if why_not_combined(plan, table.schema, query.prepared.options.for_engine()) is None:
-        strategies.append("combine")
-    strategy: Any = strategies[len(query.text) % len(strategies)]
     try:
-        rows = query.run(frame, strategy=strategy).toArrow().to_pylist()
+        rows = query.run(frame, strategy=_strategy([query], table)).toArrow().to_pylist()
     except PySparkException as error:  # rows of one time have no order on Spark
         assume("error[ambiguous-order]" not in str(error))
         raise
-    return in_order(plan.bound.group_names, rows)
+    return in_order(query.plan.bound.group_names, rows)
+
+
+def together_on_spark(spark: Any, texts: dict[str, str], table: pa.Table, **options: Any) -> dict[str, Rows]:
+    """Run several queries as one job of Spark, and return the rows of each with all columns of the job."""
+    made = sk.workload(texts, **options)
+    frame = spark.createDataFrame(table).repartition(3)
+    found = made.run(frame, strategy=_strategy(made.queries.values(), table)).toArrow()
+    rows = {name: found.filter(pc.equal(found.column("query"), name)).to_pylist() for name in texts}
+    return {name: in_order(made.queries[name].plan.bound.group_names, rows[name]) for name in texts}
+
+
+def _strategy(queries: Iterable[sk.Query], table: pa.Table) -> Any:
+    """Return the strategy that some queries are run with: all that they allow take turns."""
+    queries = list(queries)
+    strategies = [None, "shuffle", "sort"]
+    plans = [query.prepared.plan_for(tuple(table.column_names)) for query in queries]
+    options = queries[0].prepared.options.for_engine()
+    if all(why_not_combined(plan, table.schema, options) is None for plan in plans):
+        strategies.append("combine")
+    return strategies[sum(len(query.text) for query in queries) % len(strategies)]

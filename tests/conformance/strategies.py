@@ -28,7 +28,7 @@ from sparkleene.language.trees import atoms
 from sparkleene.reference import evaluate
 
 SEMANTICS = ("skip-till-any-match", "skip-till-next-match", "contiguous")
-WINDOWS = ("none", "tumbling", "sliding", "hopping", "trigger", "events")
+WINDOWS = ("none", "tumbling", "sliding", "hopping", "trigger", "events", "session", "from")
 KINDS = {
     "time": "int64",
     "type": "string",
@@ -56,6 +56,7 @@ class Case:
     offset: int
     numbers: str
     float_times: bool = False  # halves, exact in binary
+    timezone: str = "UTC"
     clock: str | None = None  # a "number" or a "timestamp", where conditions speak of durations and functions
 
     @property
@@ -68,10 +69,14 @@ class Case:
         untyped = self.type is None
         return bind(parse(self.text), columns=tuple(KINDS), any_type=untyped, time_unit=self.time_unit)
 
+    def returning(self, aggregates: str) -> Case:
+        """Return the same query with other aggregates."""
+        return replace(self, text=f"RETURN {aggregates} {self.text[self.text.index('PATTERN') :]}")
+
     def expected(self) -> list[dict[str, object]]:
         """Return what the reference says."""
         options = {"time": self.time, "type": self.type, "tiebreak": self.tiebreak, "offset": self.offset}
-        return evaluate(self.bound(), self.rows, **options)  # type: ignore[arg-type]
+        return evaluate(self.bound(), self.rows, timezone=self.timezone, **options)  # type: ignore[arg-type]
 
 
 # ---- patterns
@@ -340,24 +345,61 @@ def timely_predicates(draw: st.DrawFn, pairs: tuple[tuple[str, str], ...], label
     return draw(st.sampled_from(local + adjacent * 2 if pairs else local))
 
 
+@st.composite
+def whole_conditions(draw: st.DrawFn, kinds: Collection[str]) -> str:
+    """Draw a condition on whole trends: "length", "duration", "ends" that separate, or "general" ones."""
+    op, other = draw(st.sampled_from(COMPARISONS)), draw(st.sampled_from(COMPARISONS))
+    value = draw(st.integers(0, 5))
+    forms = {
+        "length": [
+            f"LENGTH {op} {value}",
+            f"LENGTH >= {value}",
+            f"LENGTH() <= {value}",
+            "LENGTH IN (2, 4)",
+            f"NOT LENGTH BETWEEN 2 AND {value}",
+        ],
+        "duration": [f"DURATION <= {value}", f"DURATION() < {value}", f"{value} >= DURATION", "FIRST(x) > 0"],
+        "ends": [
+            f"LAST(x) {op} FIRST(x)",
+            f"LAST(x) {op} FIRST(x) AND DURATION <= {value}",
+            f"LAST(f) {op} 2 * FIRST(x)",
+            f"LAST(x + y) {op} FIRST(y) + {value}",
+            f"DURATION {op} {value}",
+            f"DURATION BETWEEN 1 AND {value}",
+            "LAST(x) = FIRST(x) AND LAST(y) <= FIRST(y)",
+            "LAST(x) < FIRST(x) AND LAST(y) <= FIRST(f)",
+            f"LAST(x) {op} 1 AND FIRST(y) {other} 1",
+            f"LAST(type) {op} FIRST(type)",
+        ],
+        "general": [
+            f"LAST(x) * FIRST(x) {op} {value}",
+            f"(LAST(x) {op} FIRST(x) OR DURATION <= {value})",
+            f"LAST(x) {op} FIRST(x) AND LAST(y) {other} FIRST(y) AND DURATION <= {value}",
+        ],
+    }
+    return draw(st.sampled_from([form for kind in kinds for form in forms[kind]]))
+
+
 @cache
 def equivalences(words: tuple[str, ...]) -> st.SearchStrategy[str]:
     """Draw equivalence attributes of every row, or of the events of a label or type."""
     typed = [f"[{word}.{name}]" for word in words for name in ("k", "k", "y")]
-    return st.sampled_from(["[k]"] * 5 + ["[k, y]"] + [*typed, f"[k, {words[0]}.x]"])
+    both = [f"[k, {words[0]}.x]", f"[k, {words[0]}.k]", f"[{words[0]}.k, {words[-1]}.k]"]
+    return st.sampled_from(["[k]"] * 5 + ["[k, y]"] + typed + both)
 
 
 @cache
 def groups(words: tuple[str, ...]) -> st.SearchStrategy[str]:
     """Draw attributes for GROUP-BY."""
     typed = [f"{word}.{name}" for word in words for name in ("k", "k", "y")]
-    return st.sampled_from(["k"] * 5 + ["k, y"] + [*typed, f"k, {words[0]}.y", f"{words[0]}.k, {words[-1]}.y"])
+    both = [f"k, {words[0]}.y", f"{words[0]}.k, k", f"{words[0]}.k, {words[-1]}.y"]
+    return st.sampled_from(["k"] * 5 + ["k, y"] + typed + both)
 
 
 @st.composite
 def windows(draw: st.DrawFn, kinds: Collection[str] = WINDOWS) -> str:
     """Draw a WITHIN clause of one of these kinds, empty for "none"."""
-    kind = draw(st.sampled_from([kind for kind in WINDOWS if kind in kinds]))
+    kind = draw(st.sampled_from([kind for kind in (*WINDOWS, "from max") if kind in kinds]))
     size = draw(st.sampled_from([5, 6, 8, 10, 4, 3, 2, 1]))
     slide = draw(st.sampled_from([2, 3, 1, 4, 5]))
     if kind == "none":
@@ -366,8 +408,24 @@ def windows(draw: st.DrawFn, kinds: Collection[str] = WINDOWS) -> str:
         return f"WITHIN {size}"
     if kind == "events":
         return f"WITHIN {size} EVENTS SLIDE {slide} EVENTS"
+    if kind in ("session", "from", "from max"):
+        return draw(drawn_windows(kind))
     slides = {"tumbling": size, "sliding": min(slide, size), "hopping": size + slide}
     return f"WITHIN {size} SLIDE {slides[kind]}"
+
+
+@st.composite
+def drawn_windows(draw: st.DrawFn, kind: str) -> str:
+    """Draw a WITHIN clause of a session, or one with FROM, some of them with MAX."""
+    limited = kind == "from max" or draw(st.booleans())
+    most = f" MAX {draw(st.sampled_from([4, 1, 2, 3, 6]))}" if limited else ""
+    if kind == "session":
+        return f"WITHIN SESSION {draw(st.sampled_from([1, 2, 3, 4]))}{most}"
+    borders = st.sampled_from(
+        ["x = 0", "x > 1", "x IS NULL", "y = 1 OR f > 0.7", "type = 'A'", "type != 'Z'", "k = 1 AND NOT x = 1"]
+    )
+    end = f" TO {draw(borders)}" if draw(st.booleans()) else ""
+    return f"WITHIN FROM {draw(borders)}{end}{most}"
 
 
 @cache
@@ -393,6 +451,12 @@ def measures(words: tuple[str, ...]) -> st.SearchStrategy[str]:
         st.sampled_from(["LENGTH", "DURATION", "DURATION()"]),
         st.sampled_from(words).map("COUNT({})".format),
         st.builds("{}({})".format, st.sampled_from(["FIRST", "LAST", "FIRST", "LAST", "SUM"]), attributes),
+        st.builds(
+            "{0}({1}.{3}, {2}.{3})".format,
+            st.sampled_from(["FIRST", "LAST"]),
+            *2 * [st.sampled_from(words)],
+            st.sampled_from(["x", "time"]),
+        ),
     )
     forms = st.sampled_from(["{}", "{}", "{} - {}", "{} + {}", "2 * {} - {}", "{} + 1", "-{}"])
     measure = st.builds(lambda form, *pieces: form.format(*pieces), forms, piece, piece)
@@ -462,6 +526,7 @@ def count_once(draw: st.DrawFn, case: Case) -> Case:
         labels.map("COUNT(DISTINCT {})".format),
         labels.map("LOG2(COUNT(EACH {}))".format),
         st.builds("{}(EACH {}.{})".format, st.sampled_from(["SUM", "AVG"]), labels, attributes),
+        st.builds("{0}(EACH {1}.{2} * 2 + {1}.x)".format, st.sampled_from(["SUM", "AVG"]), labels, attributes),
         st.builds("{}({}.{})".format, st.sampled_from(["SUM", "MIN"]), labels, attributes),
     ]
     if not isinstance(bound.pattern, And):
@@ -493,17 +558,18 @@ def case(
     pattern: Pattern | None = None,
     measured: bool = False,
     once: bool = False,
+    whole: Collection[str] = (),
 ) -> Case:
     """Draw a valid query and its rows; None leaves a choice to chance, True and False make it.
 
-    With `once` most aggregates are over events or keys, each once.
+    With `once` most aggregates are over events or keys, each once. `whole` are kinds of conditions on whole trends.
     """
 
     def chance(asked: bool | None, one_in: int) -> bool:
         return draw(st.integers(1, one_in)) == one_in if asked is None else asked
 
     if pattern is None:
-        pattern = draw(patterns(negation=negation, conjunction=False if measured else conjunction))
+        pattern = draw(patterns(negation=negation, conjunction=False if measured or whole else conjunction))
     positive = tuple(dict.fromkeys(atom.label for atom, negated in atoms(pattern) if not negated))
     types = tuple(dict.fromkeys(atom.type for atom, _ in atoms(pattern)))
     usual = tuple(atom.type for atom, negated in atoms(pattern) for _ in range(1 if negated else 2))
@@ -519,6 +585,8 @@ def case(
         reject()
     if clock is not None:
         where += draw(st.lists(timely_predicates(pairs, positive), min_size=1, max_size=2))
+    if whole:
+        where += [draw(whole_conditions(whole)) for _ in range(draw(st.sampled_from([1, 1, 1, 2])))]
     grouped = ""
     if chance(keys, 3):
         chosen = draw(st.sampled_from(["where", "group", "both"]))

@@ -95,7 +95,7 @@ def test_more_states_than_a_word_has_bits(semantics: str, where: str) -> None:
     """A set of states is of several words; all trends are listed to compare."""
     types = [*"ABCABBCABACBBC"]
     table = pa.table({"time": range(len(types)), "type": types, "x": [i % 5 for i in range(len(types))]})
-    ways = " OR ".join(f"SEQ(A a{i}, B b{i}, C)" for i in range(25))
+    ways = " OR ".join(f"SEQ(A a{i}, B b{i}, (B b{i})?, C)" for i in range(25))
     asked = "COUNT(EACH A), COUNT(EACH b24), SUM(EACH C.x)"
     query = sk.query(f"RETURN {asked} PATTERN ({ways}) SEMANTICS {semantics} {where}")
     assert len(query.plan.machine.states) > 64

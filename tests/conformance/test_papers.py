@@ -32,7 +32,7 @@ def table(case: PaperCase) -> pa.Table:
     """Return the events as a table; times are timestamps in seconds where they are not numbers."""
     columns = {name: [row[name] for row in case.events] for name in case.events[0]}
     time = case.options.get("time", "time")
-    kind = pa.timestamp("s") if isinstance(columns[time][0], datetime) else pa.int64()
+    kind = pa.timestamp("s") if isinstance(columns[time][0], datetime) else None
     return pa.table({name: pa.array(v, kind if name == time else None) for name, v in columns.items()})
 
 

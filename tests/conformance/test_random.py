@@ -63,6 +63,12 @@ def by_words(case: Case) -> Rows:
         return in_process(case)
 
 
+def by_rows(case: Case) -> Rows:
+    """Run the in-process engine with two stacks of rows for windows that overlap."""
+    with patch.object(cost, "sliding_way", lambda *_: "rows"):
+        return in_process(case)
+
+
 def in_tasks(case: Case) -> Rows:
     """Run what the tasks of Spark run."""
     return through_tasks(compiled(case), table(case))
@@ -91,11 +97,17 @@ def almost(value: Any, expected: Any) -> bool:
     return math.isclose(value, float(expected), rel_tol=1e-9, abs_tol=1e-9)
 
 
-def check(case: Case, run: Callable[[Case], Rows]) -> None:
-    """Compare an engine with the reference on one case."""
+def check(case: Case, *runs: Callable[[Case], Rows]) -> None:
+    """Compare engines with the reference on one case."""
     note(f"{case}")
     expected = case.expected()
-    rows = run(case)
+    for run in runs:
+        note(run.__name__)
+        compare(run(case), expected)
+
+
+def compare(rows: Rows, expected: Rows) -> None:
+    """Compare rows with those of the reference."""
     assert [list(row) for row in rows] == [list(row) for row in expected] or not expected == rows == []
     assert len(rows) == len(expected), f"{rows}\n{expected}"
     for row, wanted in zip(rows, expected, strict=True):
@@ -105,16 +117,13 @@ def check(case: Case, run: Callable[[Case], Rows]) -> None:
             assert close, f"{name}: {row[name]!r} is not {value!r}\n{rows}\n{expected}"
 
 
-@pytest.mark.parametrize("run", ENGINES, ids=lambda run: run.__name__)
 @pytest.mark.parametrize("semantics", SEMANTICS)
 @pytest.mark.parametrize("negation", [False, True], ids=["positive", "negation"])
 @pytest.mark.parametrize("adjacent", [False, True], ids=["linear", "adjacent"])
 @given(data=st.data())
 @settings(max_examples=cases(EXAMPLES))
-def test_semantics(
-    run: Callable[[Case], Rows], semantics: str, negation: bool, adjacent: bool, data: st.DataObject
-) -> None:
-    check(data.draw(strategies.case(semantics=semantics, negation=negation, adjacent=adjacent)), run)
+def test_semantics(semantics: str, negation: bool, adjacent: bool, data: st.DataObject) -> None:
+    check(data.draw(strategies.case(semantics=semantics, negation=negation, adjacent=adjacent)), *ENGINES)
 
 
 @pytest.mark.parametrize("semantics", SEMANTICS)
@@ -124,52 +133,68 @@ def test_words(semantics: str, data: st.DataObject) -> None:
     check(data.draw(strategies.case(semantics=semantics, adjacent=False)), by_words)
 
 
-@pytest.mark.parametrize("run", ENGINES, ids=lambda run: run.__name__)
+FEW_SUMS = ("SUM(DURATION) AS m", "AVG(x) AS a", "SUM(LENGTH) AS m", "AVG(LAST(x) - FIRST(x)) AS m")
+
+
+@pytest.mark.parametrize("semantics", SEMANTICS)
+@pytest.mark.parametrize("value", FEW_SUMS)
+@given(data=st.data())
+@settings(max_examples=cases(EXAMPLES // 2))
+def test_few_sums(semantics: str, value: str, data: st.DataObject) -> None:
+    drawn = strategies.case(semantics=semantics, adjacent=False, conjunction=False, numbers="double")
+    check(data.draw(drawn).returning(f"COUNT(*) AS n, {value}"), by_words)
+
+
+@pytest.mark.parametrize("semantics", SEMANTICS)
+@pytest.mark.parametrize("measured", [False, True], ids=["events", "measures"])
+@given(data=st.data())
+@settings(max_examples=cases(EXAMPLES))
+def test_stacks_of_rows(semantics: str, measured: bool, data: st.DataObject) -> None:
+    kinds = ("sliding", "trigger", "events")
+    drawn = strategies.case(semantics=semantics, adjacent=False, kinds=kinds, measured=measured, numbers="double")
+    check(data.draw(drawn), by_rows)
+
+
 @pytest.mark.parametrize("window", WINDOWS)
 @given(data=st.data())
 @settings(max_examples=cases(EXAMPLES))
-def test_windows(run: Callable[[Case], Rows], window: str, data: st.DataObject) -> None:
-    check(data.draw(strategies.case(kinds=(window,))), run)
+def test_windows(window: str, data: st.DataObject) -> None:
+    check(data.draw(strategies.case(kinds=(window,))), *ENGINES)
 
 
-@pytest.mark.parametrize("run", ENGINES, ids=lambda run: run.__name__)
 @pytest.mark.parametrize("window", WINDOWS)
 @given(data=st.data())
 @settings(max_examples=cases(EXAMPLES))
-def test_float_times(run: Callable[[Case], Rows], window: str, data: st.DataObject) -> None:
-    check(data.draw(strategies.case(kinds=(window,), float_times=True)), run)
+def test_float_times(window: str, data: st.DataObject) -> None:
+    check(data.draw(strategies.case(kinds=(window,), float_times=True)), *ENGINES)
 
 
-@pytest.mark.parametrize("run", ENGINES, ids=lambda run: run.__name__)
 @pytest.mark.parametrize("semantics", SEMANTICS)
 @pytest.mark.parametrize("clock", ["number", "timestamp"])
 @given(data=st.data())
 @settings(max_examples=cases(EXAMPLES))
-def test_durations(run: Callable[[Case], Rows], semantics: str, clock: str, data: st.DataObject) -> None:
+def test_durations(semantics: str, clock: str, data: st.DataObject) -> None:
     kinds = ("none", "events") if clock == "timestamp" else WINDOWS  # the reference has windows over numbers
-    check(data.draw(strategies.case(semantics=semantics, kinds=kinds, clock=clock)), run)
+    check(data.draw(strategies.case(semantics=semantics, kinds=kinds, clock=clock)), *ENGINES)
 
 
-@pytest.mark.parametrize("run", ENGINES, ids=lambda run: run.__name__)
 @pytest.mark.parametrize("feature", ["conjunction", "keys", "tiebreak"])
 @given(data=st.data())
 @settings(max_examples=cases(EXAMPLES))
-def test_features(run: Callable[[Case], Rows], feature: str, data: st.DataObject) -> None:
-    check(data.draw(strategies.case(**{feature: True})), run)
+def test_features(feature: str, data: st.DataObject) -> None:
+    check(data.draw(strategies.case(**{feature: True})), *ENGINES)
 
 
-@pytest.mark.parametrize("run", ENGINES, ids=lambda run: run.__name__)
 @pytest.mark.parametrize("semantics", SEMANTICS)
 @pytest.mark.parametrize("adjacent", [False, True], ids=["linear", "adjacent"])
 @given(data=st.data())
 @settings(max_examples=cases(2 * EXAMPLES))
-def test_measures(run: Callable[[Case], Rows], semantics: str, adjacent: bool, data: st.DataObject) -> None:
-    check(data.draw(strategies.case(semantics=semantics, adjacent=adjacent, measured=True)), run)
+def test_measures(semantics: str, adjacent: bool, data: st.DataObject) -> None:
+    check(data.draw(strategies.case(semantics=semantics, adjacent=adjacent, measured=True)), *ENGINES)
 
 
-@pytest.mark.parametrize("run", ENGINES, ids=lambda run: run.__name__)
 @pytest.mark.parametrize("numbers", ["double", "exact"])
 @given(data=st.data())
 @settings(max_examples=cases(EXAMPLES))
-def test_numbers(run: Callable[[Case], Rows], numbers: str, data: st.DataObject) -> None:
-    check(data.draw(strategies.case(numbers=numbers)), run)
+def test_numbers(numbers: str, data: st.DataObject) -> None:
+    check(data.draw(strategies.case(numbers=numbers)), *ENGINES)

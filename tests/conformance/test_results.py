@@ -35,19 +35,27 @@ def finished_cases(draw: st.DrawFn, windows: tuple[str, ...] = WINDOWS, numbers:
         f"{two} / {three} AS c",
         f"{rounded.format(draw(label))} AS d",
         f"COUNT(*) * {draw(st.integers(-2, 9))} AS e",
+        f"ABS({one} - {two}) % 3 AS g",
+        f"GREATEST({one}, {two}, 2) - LEAST({two}, COUNT(*)) AS h",
+        f"COALESCE({two}, {one}) * 3 AS i",
+        f"FLOOR({one}) + CEIL({two}) AS j",
+        f"ROUND({one} * 7, -1) AS l",
     ]
     chosen = draw(st.lists(st.sampled_from(items), min_size=1, max_size=4, unique=True))
     tail = ""
+    drawn = {*windows} <= {"session", "from"}  # by the rows of a group: one row for each window
     if "GROUP-BY" not in base.text and draw(st.booleans()):
-        tail += f" GROUP-BY {draw(st.sampled_from(['x % 3 AS m', 'y * 2, k', f'{labels[0]}.x - 1 AS m']))}"
+        groups = ["x % 3 AS m", "y * 2, k", *([] if drawn else [f"{labels[0]}.x - 1 AS m"])]
+        tail += f" GROUP-BY {draw(st.sampled_from(groups))}"
+    ordered = not drawn or "GROUP-BY" not in base.text + tail
     if draw(st.booleans()):
         op, least = draw(st.sampled_from(["<", ">=", "!=", "="])), draw(st.integers(-1, 8))
         more = draw(st.sampled_from(["", f" OR {three} IS NULL", f" AND NOT {three} = 2"]))
         tail += f" HAVING {two} {op} {least}{more}"
-    if draw(st.booleans()):
+    if ordered and draw(st.booleans()):
         down = draw(st.sampled_from(["", " DESC"]))
         tail += f" ORDER BY {one}{down}, {two} / {three}"
-    if draw(st.booleans()):
+    if ordered and draw(st.booleans()):
         tail += f" LIMIT {draw(st.integers(1, 3))}"
     rest = base.text[base.text.index("PATTERN") :]
     text = f"RETURN {', '.join(chosen)} {rest}{tail}"

@@ -22,12 +22,34 @@ def run(text: str, data: pa.Table, **options: Any) -> list[dict[str, Any]]:
     return sk.query(text, **options).run(data).to_pylist()  # type: ignore[no-any-return]
 
 
+def test_keys_are_counted_by_the_names_that_they_are_given() -> None:
+    data = pa.table({"time": [1, 2, 3, 4], "type": list("ABAB"), "u": [1, 1, 2, 2]})
+    for text in (
+        "RETURN COUNT(DISTINCT odd) AS n PATTERN SEQ(A, B) GROUP-BY u % 2 AS odd",
+        "RETURN u % 2 AS odd, COUNT(DISTINCT odd) AS n PATTERN SEQ(A, B) GROUP-BY u % 2",
+        "RETURN COUNT(DISTINCT who) AS n PATTERN SEQ(A, B) GROUP-BY u AS who",
+        "RETURN COUNT(DISTINCT odd) AS n PATTERN SEQ(A, B) GROUP-BY B.u % 2 AS odd",
+    ):
+        assert [row["n"] for row in sk.query(text).run(data).to_pylist()] == [1, 1]
+
+
 def test_exact_integers_stay_exact() -> None:
     many = stream(" ".join(f"a{i}" for i in range(200)))
     text = "RETURN COUNT(*) * 2 - 1 AS odd, COUNT(*) / COUNT(*) AS one, -COUNT(*) AS down PATTERN A+"
     [row] = run(f"{text} HAVING COUNT(*) = {2**200 - 1}", many, numbers="exact")
     assert row == {"odd": str(2**201 - 3), "one": 1.0, "down": str(1 - 2**200)}
     assert run(f"{text} HAVING COUNT(*) > {2**200 - 1}", many, numbers="exact") == []
+
+
+def test_functions_of_exact_integers_stay_exact() -> None:
+    many = pa.table({"time": range(60), "type": ["A"] * 60})
+    functions = {"COUNT(*) % 2": 1, "FLOOR(COUNT(*))": 2**60 - 1, "ABS(1 - COUNT(*))": 2**60 - 2}
+    functions |= {"GREATEST(COUNT(*), 7)": 2**60 - 1, "LEAST(COUNT(*), 2 * COUNT(*))": 2**60 - 1}
+    functions |= {"COALESCE(COUNT(*), 1)": 2**60 - 1, "ROUND(COUNT(*), -1)": (2**60 - 1 + 5) // 10 * 10}
+    functions |= {"COUNT(*) + COUNT(EACH A)": 2**60 + 59}
+    returned = ", ".join(f"{text} AS f{i}" for i, text in enumerate(functions))
+    [row] = run(f"RETURN {returned} PATTERN A+ HAVING COUNT(*) % 2 = 1", many, numbers="exact")
+    assert row == {f"f{i}": str(value) for i, value in enumerate(functions.values())}
 
 
 def test_exact_integers_are_ordered_as_numbers() -> None:

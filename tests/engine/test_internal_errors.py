@@ -12,7 +12,7 @@ from tests.runs import flatten, lower_run, run_of
 import sparkleene as sk
 from sparkleene.columns.schema import result_schema
 from sparkleene.engine import run
-from sparkleene.errors import SparkleeneError, reported
+from sparkleene.errors import SparkleeneError, report_faults
 from sparkleene.kernels import results, ticks
 from sparkleene.spark import jobs, packing, tasks
 from sparkleene.spark.request import Request
@@ -69,7 +69,7 @@ def test_totals(unfit: None, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_other_errors_stay_what_they_are() -> None:
-    with pytest.raises(KeyError), reported():
+    with pytest.raises(KeyError), report_faults():
         raise KeyError("a")
 
 

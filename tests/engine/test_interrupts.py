@@ -22,7 +22,7 @@ def press() -> None:
 def test_it_is_held_until_a_check() -> None:
     before = signal.getsignal(signal.SIGINT)
     reached = False
-    with pytest.raises(KeyboardInterrupt), interrupts.held():
+    with pytest.raises(KeyboardInterrupt), interrupts.hold_back():
         press()
         reached = True
         interrupts.check()
@@ -31,12 +31,12 @@ def test_it_is_held_until_a_check() -> None:
 
 
 def test_it_comes_at_the_end() -> None:
-    with pytest.raises(KeyboardInterrupt), interrupts.held(), interrupts.held():
+    with pytest.raises(KeyboardInterrupt), interrupts.hold_back(), interrupts.hold_back():
         press()
 
 
 def test_an_error_is_told_before_it() -> None:
-    with pytest.raises(ValueError, match="first"), interrupts.held():
+    with pytest.raises(ValueError, match="first"), interrupts.hold_back():
         press()
         raise ValueError("first")
 
@@ -45,7 +45,7 @@ def test_other_threads_do_as_they_did() -> None:
     found = []
 
     def run() -> None:
-        with interrupts.held():
+        with interrupts.hold_back():
             found.append(signal.getsignal(signal.SIGINT))
 
     other = threading.Thread(target=run)
@@ -57,7 +57,7 @@ def test_other_threads_do_as_they_did() -> None:
 def test_a_run_ends_between_its_tasks(monkeypatch: pytest.MonkeyPatch) -> None:
     done = []
     both = threads.Pool(1)
-    with pytest.raises(KeyboardInterrupt), interrupts.held():
+    with pytest.raises(KeyboardInterrupt), interrupts.hold_back():
         both.map(lambda part: (done.append(part), press()), [slice(i, i + 1) for i in range(5)])
     assert len(done) == 1
     table = pa.table({"time": [1, 2], "type": ["A", "B"]})
@@ -67,7 +67,7 @@ def test_a_run_ends_between_its_tasks(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_where_it_is_ignored_it_stays_so() -> None:
     before = signal.signal(signal.SIGINT, signal.SIG_IGN)
     try:
-        with interrupts.held():
+        with interrupts.hold_back():
             press()
             interrupts.check()
     finally:
@@ -78,7 +78,7 @@ def test_an_answer_of_the_program_is_kept() -> None:
     asked = []
     before = signal.signal(signal.SIGINT, lambda number, frame: asked.append(number))
     try:
-        with interrupts.held():
+        with interrupts.hold_back():
             press()
             assert asked == []
             interrupts.check()
@@ -116,7 +116,7 @@ def test_the_answer_of_pyspark_stops_kernels() -> None:
     answer.__module__ = "pyspark.core.context"
     before = signal.signal(signal.SIGINT, answer)
     try:
-        with pytest.raises(KeyboardInterrupt), interrupts.held():
+        with pytest.raises(KeyboardInterrupt), interrupts.hold_back():
             assert interrupts.stop_flag() is not interrupts.NEVER
             press()
     finally:
@@ -125,7 +125,7 @@ def test_the_answer_of_pyspark_stops_kernels() -> None:
 
 def test_only_the_default_answer_stops_kernels() -> None:
     """Another one may let the program go on, and then it needs the results."""
-    with pytest.raises(KeyboardInterrupt), interrupts.held():
+    with pytest.raises(KeyboardInterrupt), interrupts.hold_back():
         flag = interrupts.stop_flag()
         press()
         for _ in range(1000):
@@ -136,7 +136,7 @@ def test_only_the_default_answer_stops_kernels() -> None:
     assert not interrupts.stop_flag()[0]
     before = signal.signal(signal.SIGINT, lambda number, frame: None)
     try:
-        with interrupts.held():
+        with interrupts.hold_back():
             flag = interrupts.stop_flag()
             press()
         assert not flag[0]
@@ -146,7 +146,7 @@ def test_only_the_default_answer_stops_kernels() -> None:
 
 def test_other_threads_are_not_stopped() -> None:
     found = []
-    with interrupts.held():
+    with interrupts.hold_back():
         other = threading.Thread(target=lambda: found.append(interrupts.stop_flag()))
         other.start()
         other.join()

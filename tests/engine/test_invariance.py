@@ -27,6 +27,7 @@ Rows = list[dict[str, Any]]
 
 EXAMPLES = 40
 BY_TIME = tuple(kind for kind in WINDOWS if kind != "events")
+BY_CLOCK = tuple(kind for kind in BY_TIME if kind not in ("session", "from"))  # whatever rows there are
 
 
 # ---- cases and how they are run
@@ -125,7 +126,7 @@ def test_threads(threads: int, drawn: Case) -> None:
 @settings(max_examples=cases(EXAMPLES))
 def test_a_row_of_another_type(data: st.DataObject) -> None:
     semantics = data.draw(st.sampled_from(["skip-till-any-match", "skip-till-next-match"]))
-    drawn = data.draw(case(semantics=semantics, kinds=BY_TIME))
+    drawn = data.draw(case(semantics=semantics, kinds=BY_CLOCK))
     assume(drawn.type is not None)
     other = {
         "time": data.draw(st.integers(-5, 15)),
@@ -195,7 +196,7 @@ def without_words() -> Iterator[None]:
 @contextmanager
 def composed() -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(cost, "sliding_pays", lambda *_: True)
+        patch.setattr(cost, "sliding_way", lambda *_: "units")
         patch.setattr(execute, "BLOCK", 1)
         patch.setattr(cost, "WORTH_WORDS", 0)
         yield
@@ -204,7 +205,20 @@ def composed() -> Iterator[None]:
 @contextmanager
 def apart() -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(cost, "sliding_pays", lambda *_: False)
+        patch.setattr(cost, "sliding_way", lambda *_: "each")
+        yield
+
+
+@contextmanager
+def by_rows() -> Iterator[None]:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(cost, "sliding_way", lambda *_: "rows")
+        yield
+
+
+@contextmanager
+def wide_by_rows() -> Iterator[None]:
+    with wide(), by_rows():
         yield
 
 
@@ -216,7 +230,7 @@ def cut() -> Iterator[None]:
         patch.setattr(cost, "STRETCH", 3)
         patch.setattr(cost, "WORTH_WORDS", 0)
         patch.setattr(words, "prepare", lambda program: prepare(program)._replace(chunk=2))
-        patch.setattr(cost, "sliding_pays", lambda *_: False)
+        patch.setattr(cost, "sliding_way", lambda *_: "each")
         yield
 
 
@@ -233,7 +247,7 @@ def wide_without_words() -> Iterator[None]:
 
 
 PATHS: list[Callable[[], Any]] = [
-    wide, without_words, composed, apart, cut, composed_without_words, wide_without_words,
+    wide, without_words, composed, apart, cut, composed_without_words, wide_without_words, by_rows, wide_by_rows,
 ]  # fmt: skip
 
 

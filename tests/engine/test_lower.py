@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+from itertools import product
 from typing import Any
 
 import pyarrow as pa
-import pytest
-from hypothesis import given, settings
+from hypothesis import given, note, settings
 from hypothesis import strategies as st
 from tests.chance import cases
 from tests.conformance import strategies
@@ -29,17 +29,18 @@ def results(low: Lowered, flat: pa.Table) -> list[dict[str, Any]]:
     return write_results(Run(low.part, low.options).evaluate(flat)).to_pylist()  # type: ignore[no-any-return]
 
 
-@pytest.mark.parametrize("masks", [True, False])
-@pytest.mark.parametrize("ready", [True, False])
 @given(data=st.data())
-@settings(max_examples=cases(120))
-def test_lowered_plans(data: st.DataObject, ready: bool, masks: bool) -> None:
+@settings(max_examples=cases(160))
+def test_lowered_plans(data: st.DataObject) -> None:
     case = data.draw(strategies.case())
     query = compiled(case)
     rows = table(case)
-    low, flat = lowered(query, rows, ready, masks)
-    assert flat.column_names[: len(low.columns)] == [name for name, _ in low.columns]
-    assert results(low, flat) == query.run(rows).to_pylist()
+    expected = query.run(rows).to_pylist()
+    for ready, masks in product([True, False], repeat=2):
+        note(f"{ready=} {masks=}")
+        low, flat = lowered(query, rows, ready, masks)
+        assert flat.column_names[: len(low.columns)] == [name for name, _ in low.columns]
+        assert results(low, flat) == expected
 
 
 def test_columns_are_flat_and_few() -> None:

@@ -8,13 +8,18 @@ from collections.abc import Callable
 from datetime import datetime
 from decimal import Decimal
 from fractions import Fraction
+from itertools import chain
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 import pytest
+from tests.conformance.engines import through_tasks
 
 import sparkleene as sk
+from sparkleene import reference
+from sparkleene.language import parse
+from sparkleene.language.bind import bind
 
 Row = dict[str, Any]
 
@@ -38,11 +43,54 @@ def test_long_counts_are_integers_or_an_error_that_names_the_window() -> None:
     (row,) = sk.query(text, numbers="long").run(table("AAAA")).to_pylist()
     assert row == {"window_start": 0, "window_end": 100, "count": 15, "a": 32, "s": 80.0}
     assert [type(row[name]) for name in ("count", "a", "s")] == [int, int, float]
+    with pytest.raises(
+        sk.DataError, match=r"'COUNT\(\*\)' is more than 2\^63"
+    ):  # as it is written, not its hidden name
+        sk.query("RETURN COUNT(*) / COUNT(A) AS share PATTERN A+", numbers="long").run(table("A" * 80))
     # 53 events have 2^53 - 1 trends, the last count that a double tells from its neighbours.
     assert one("RETURN COUNT(*) PATTERN A+", table("A" * 53), numbers="long") == {"count": 2**53 - 1}
-    late = pa.concat_tables([table("AAAA"), table("A" * 60, np.arange(100, 160))])
-    with pytest.raises(sk.DataError, match="'count' is more than 2\\^53 at window_start 100"):
+    for many in (54, 60, 63):
+        assert one("RETURN COUNT(*) PATTERN A+", table("A" * many), numbers="long") == {"count": 2**many - 1}
+        counts = one("RETURN COUNT(*), COUNT(A) AS a PATTERN A+", table("A" * (many - 5)), numbers="long")
+        assert counts == {"count": 2 ** (many - 5) - 1, "a": (many - 5) * 2 ** (many - 6)}
+    # Two sub-streams of a group: each count is exact as a double, and their sum is not.
+    both = table("A" * 107, k=[0] * 53 + [1] * 54)
+    assert one("RETURN COUNT(*) PATTERN A+ WHERE [k]", both, numbers="long") == {"count": 2**53 - 1 + 2**54 - 1}
+    late = pa.concat_tables([table("AAAA"), table("A" * 64, np.arange(100, 164))])
+    with pytest.raises(sk.DataError, match="'count' is more than 2\\^63 at window_start 100"):
         sk.query(text, numbers="long").run(late)
+
+
+WINDOWS = ["", "WITHIN 10 SLIDE 10", "WITHIN 20 SLIDE 5", "WITHIN 7 EVENTS SLIDE 2 EVENTS"]
+PATTERNS = ["A", "SEQ(A+, B)", "A+ SEMANTICS contiguous", "A+ WHERE A.x < NEXT(A).x"]
+
+
+@pytest.mark.parametrize("within", WINDOWS)
+@pytest.mark.parametrize("pattern", PATTERNS)
+@pytest.mark.parametrize("numbers", ["double", "exact"])
+def test_a_spread_of_values_keeps_its_digits_in_every_window(within: str, pattern: str, numbers: str) -> None:
+    chance = random.Random(len(within))
+    rows = []
+    for at in range(40):
+        level = 10**9 * (at // 10)  # far from the mean of all, and hardly any difference within a window
+        low = chance.choice([0, 1, 2, 3]) / 1024
+        kind = chance.choice("AAB")
+        rows += [{"time": at, "type": kind, "k": at % 2, "x": float(level * (1 + at % 2) + low)}]
+    condition = "WHERE [k]" if "WHERE" not in pattern else "AND [k]"
+    returns = "k, COUNT(*), VAR_POP(A.x) AS v, STDDEV(A.x) AS s"
+    text = f"RETURN {returns} PATTERN {pattern} {condition} GROUP-BY k {within}"
+    wanted = reference.evaluate(bind(parse(text), columns=("time", "type", "k", "x")), rows)
+    data, query = pa.Table.from_pylist(rows), sk.query(text, numbers=numbers)  # type: ignore[arg-type]
+    together = sk.workload({"one": text, "two": text.replace("VAR_POP", "VAR_SAMP")}, numbers=numbers)  # type: ignore[arg-type]
+    of_one = [row for row in together.run(data).to_pylist() if row["query"] == "one"]
+    results = query.run(data).to_pylist(), through_tasks(query, data), of_one
+    assert [len(found) for found in results] == [len(wanted)] * 3
+    for row, other in zip(chain(*results), wanted * 3, strict=True):
+        for name in ("v", "s"):
+            expected = other[name]
+            assert (row[name] is None) == (expected is None)
+            if expected is not None:
+                assert row[name] == pytest.approx(float(expected), rel=1e-6, abs=1e-13), (row, other)
 
 
 @pytest.mark.parametrize(("days", "within"), [(12, ""), (1000, "WITHIN 1 hour SLIDE 1 hour"), (1000, "")])

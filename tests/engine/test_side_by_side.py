@@ -39,9 +39,9 @@ def test_all_ways_agree(query: str, window: str, ties: bool, monkeypatch: pytest
     table = stream(ties)
     q = sk.query(f"{query} {window}")
     results = []
-    for most, composed in ((64, True), (8, False), (1, False)):
+    for most, way in ((64, "units"), (8, "each"), (1, "each"), (1, "rows")):
         monkeypatch.setattr(execute, "MOST", most)
-        monkeypatch.setattr(cost, "sliding_pays", lambda *arguments, composed=composed: composed)
+        monkeypatch.setattr(cost, "sliding_way", lambda *arguments, way=way: way)
         results.append(q.run(table))
     assert results[0].num_rows
     for other in results[1:]:

@@ -24,6 +24,7 @@ import sparkleene as sk
 from sparkleene import reference
 
 Shown = tuple[Any, ...]
+OF_TREND = ("trends", "length", "duration", "events")
 
 
 def shown(events: list[dict[str, Any]]) -> Shown:
@@ -33,7 +34,7 @@ def shown(events: list[dict[str, Any]]) -> Shown:
 
 def cell(row: dict[str, Any]) -> tuple[Any, ...]:
     """Return the window and group of a row."""
-    return tuple(value for name, value in row.items() if not name.startswith("events"))
+    return tuple(value for name, value in row.items() if not name.startswith(OF_TREND))
 
 
 def expected(case: Case) -> Counter[tuple[Any, ...]]:
@@ -80,11 +81,38 @@ def check(case: Case, limit: int) -> None:
     results = query.run(data).to_pylist()
     counts = {tuple(row[name] for name in row if name not in outputs(case)): float(row["n"]) for row in results}
     assert Counter(cell(row) for row in rows) == counts
+    check_orders(query, data, case, rows, limit)
     columns = data.to_pylist()
     for row in rows:
         for event in (event for name in names for event in row[name]):
             for name in event.keys() - {"label", "row"}:
                 assert same(event[name], columns[event["row"]][name])
+
+
+def check_orders(query: sk.Query, data: pa.Table, case: Case, rows: list[dict[str, Any]], limit: int) -> None:
+    """Compare the other orders with all rows in the order of `first`, sorted by definition."""
+    cells: dict[Any, list[dict[str, Any]]] = {}
+    for row in rows:
+        cells.setdefault(cell(row), []).append(row)
+        assert float(row["trends"]) == sum(cell(other) == cell(row) for other in rows)
+        for end in ("", "_2") if "events_2" in row else ("",):
+            events = row[f"events{end}"]
+            assert row[f"length{end}"] == len(events)
+            if case.time == "time" and isinstance(events[0]["time"], (int, float)):
+                assert math.isclose(row[f"duration{end}"], events[-1]["time"] - events[0]["time"], abs_tol=1e-9)
+    for order in ("last", "longest", "shortest"):
+        wanted = []
+        for found in cells.values():
+            ordered = list(reversed(found)) if order == "last" else found
+            if order != "last":
+                sign = -1 if order == "longest" else 1
+                ordered = sorted(found, key=lambda row: sign * (row["length"] + row.get("length_2", 0)))
+            wanted += ordered[:limit]
+        assert str(query.trends(data, limit=limit, order=order).to_pylist()) == str(wanted), order
+    drawn = query.trends(data, limit=limit, order="sample", seed=limit).to_pylist()
+    assert [cell(row) for row in drawn] == [key for key in cells for _ in range(limit)]
+    known = {str(row) for row in rows}
+    assert all(str(row) in known for row in drawn)
 
 
 def same(one: Any, other: Any) -> bool:
@@ -165,7 +193,11 @@ def test_columns_and_types() -> None:
         type="kind",
     )
     result = query.trends(data)
-    assert result.column_names == ["window_start", "window_end", "k", "events"]
+    assert result.column_names == [
+        "window_start", "window_end", "k", "trends", "length", "duration", "events"
+    ]  # fmt: skip
+    assert result.schema.types[3:6] == [pa.float64(), pa.int64(), pa.float64()]
+    assert result.column("duration").to_pylist() == [120.0, 60.0, 120.0]
     event = result.schema.field("events").type.value_type
     assert [(field.name, field.type) for field in event] == [
         ("label", pa.string()),
@@ -193,7 +225,9 @@ def test_empty_input_of_every_kind_of_window() -> None:
         query = sk.query(f"RETURN COUNT(*) PATTERN A+ AND B WHERE [y] GROUP-BY k {within}")
         result = query.trends(data)
         window = ["window_start", "window_end"] if within else []
-        assert result.num_rows == 0 and result.column_names == [*window, "k", "events", "events_2"]
+        assert result.num_rows == 0 and result.column_names == [*window, "k", *(
+            "trends", "length", "duration", "length_2", "duration_2", "events", "events_2"
+        )]  # fmt: skip
 
 
 def test_the_result_is_of_the_kind_of_the_data(tmp_path: Path) -> None:
@@ -212,7 +246,7 @@ def test_types_by_conditions_need_no_type_column() -> None:
     data = pa.table({"time": [1, 2, 3], "x": [1.0, 5.0, 2.0]})
     query = sk.query("RETURN COUNT(*) PATTERN SEQ(Low, High)", types={"Low": "x < 3", "High": "x > 3"})
     low, high = ({"label": "Low", "time": 1, "row": 0, "x": 1.0}, {"label": "High", "time": 2, "row": 1, "x": 5.0})
-    assert query.trends(data).to_pylist() == [{"events": [low, high]}]
+    assert query.trends(data).to_pylist() == [{"trends": 1.0, "length": 2, "duration": 1.0, "events": [low, high]}]
 
 
 def test_a_negative_limit_is_an_error() -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from sparkleene.kernels import divide, fenwick, heap, scan
+from sparkleene.kernels import divide, fenwick, heap, queue, scan
 from sparkleene.kernels.program import ANY, GE, GT, LE, LT, NE, NEXT, Predicates, Program
 
 
@@ -70,6 +70,20 @@ def supports_heap(program: Program, predicates: Predicates) -> bool:
     return True
 
 
+def supports_queue(program: Program, predicates: Predicates) -> bool:
+    """Tell whether pairs are inequalities, here of sides that rise, and nothing moves from one store to another."""
+    if program.mode != ANY or not _moves_in_order(program):
+        return False
+    stored = set()
+    for s, pair in zip(program.src.tolist(), program.pair.tolist(), strict=True):
+        if pair >= 0:
+            counts = _shape(predicates, pair)
+            if counts is None or counts[0] != predicates.off[pair + 1] - predicates.off[pair]:
+                return False
+            stored.add(s)
+    return all(row[s] == s or row[s] not in stored for row in program.keep.tolist() for s in stored)
+
+
 def supports_scan(program: Program, predicates: Predicates) -> bool:
     """Tell that the general kernel can run everything."""
     return True
@@ -103,5 +117,6 @@ KERNELS: dict[str, tuple[Callable[[Program, Predicates], bool], Callable[..., An
     "divide": (supports_divide, divide.run),
     "heap": (supports_heap, heap.run),
     "scan": (supports_scan, scan.run),
+    "queue": (supports_queue, queue.run),  # where both sides rise in time
 }
 """By the plan's name for a kernel whether it can run a program, and the function that does; the best first."""

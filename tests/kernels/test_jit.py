@@ -24,7 +24,7 @@ def test_a_helper_that_returns_arrays_counts_references_or_is_an_error() -> None
     def both(array: np.ndarray) -> tuple[np.ndarray, int]:
         return array, 1
 
-    with pytest.raises(TypeError, match=r"both returns .*: it is to be a helper that allocates"):
+    with pytest.raises(TypeError, match=r"both returns .*: it is to say that it allocates"):
         both.compile((nb.typeof(np.zeros(1)),))
 
 

@@ -44,6 +44,9 @@ KINDS = [
 ]  # fmt: skip
 
 
+RISING = [[GE], [GE], [GT], [LE], [LT], [GE, LE], [LT, GT], [LE, GT]]
+
+
 def program_of(mode: int, rng: random.Random, allowed: list[Any] | None = None) -> tuple[Program, Predicates]:
     """Make a random machine: states 1.. have one label each, some transitions carry pairs."""
     labels = rng.randint(1, 3)
@@ -172,6 +175,20 @@ def events_of(program: Program, predicates: Predicates, rng: random.Random, n: i
         np.array(tick, np.int64), np.array(symbol, np.uint32), np.array(sums, float).reshape(len(sums), n),
         np.array(lows, float).reshape(len(lows), n), f, g,
     )  # fmt: skip
+
+
+def rising(events: Events, rng: random.Random) -> Events:
+    """Return the events with sides of comparisons that rise in time, such as the time and a little less."""
+    tick = events.tick.tolist()
+    first, columns = min(tick, default=0), len(events.f)
+
+    def column() -> list[float]:
+        steps = [rng.choice([0, 0, 1, 1, 2, 5]) for _ in range(max(tick, default=0) - first + 1)]
+        shift = rng.randint(-6, 3)
+        return [float(shift + sum(steps[: t - first + 1])) for t in tick]
+
+    f, g = (np.array([column() for _ in range(columns)]).reshape(columns, len(tick)) for _ in range(2))
+    return events._replace(f=f, g=g)
 
 
 def code_value(predicates: Predicates, events: Events, p: int, old: int, new: int) -> Any:
@@ -324,6 +341,8 @@ def sweep(kernel: str, mode: int, name: str, seeds: range, allowed: list[Any] | 
             continue
         n = rng.choice([0, 1, 5, 12, 14])
         events = events_of(program, predicates, rng, n, rng.random() < 0.5)
+        if kernel == "queue":
+            events = rising(events, rng)
         bounds = sorted({0, n, *(rng.randint(0, n) for _ in range(2))}) if n else [0, 0]
         try:
             check(KERNELS[kernel][1], program, predicates, events, name, bounds)
@@ -340,6 +359,7 @@ CASES = [
     ("trees", ANY, KINDS[:12], 200, 100),
     ("divide", ANY, KINDS[:16], 200, 100),
     ("heap", NEXT, KINDS[:4], 200, 100),
+    ("queue", ANY, RISING, 300, 100),
 ]
 
 
@@ -366,6 +386,8 @@ def test_long_stretches_agree_with_scan(
         program = program._replace(low_row=program.low_row[:0], low_adds=program.low_adds[:0])
         n = 700
         events = events_of(program, predicates, rng, n, rng.random() < 0.5)
+        if kernel == "queue":
+            events = rising(events, rng)
         if name == "uint64":
             events = events._replace(sums=np.nan_to_num(events.sums).astype(np.int64))
         width = (1 + len(program.sum_of)) * columns

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import os
 import shutil
 import subprocess
@@ -14,7 +15,7 @@ import pytest
 from llvmlite import binding
 
 import sparkleene
-from sparkleene.kernels import store
+from sparkleene.kernels import build, store
 from sparkleene.kernels.build import count_forms
 from sparkleene.kernels.target import LEVELS, Target, prebuilt_targets
 
@@ -42,7 +43,7 @@ def small_package(root: Path) -> Path:
     folder = root / "sparkleene" / "kernels"
     folder.mkdir(parents=True)
     folder.parent.joinpath("__init__.py").touch()
-    for name in ("__init__.py", "jit.py", "store.py", "target.py"):
+    for name in ("__init__.py", "jit.py", "lean.py", "store.py", "target.py"):
         shutil.copy(PACKAGE / "kernels" / name, folder)
     folder.joinpath("example.py").write_text(KERNEL)
     folder.joinpath("help.py").write_text(HELPER.format(10))
@@ -200,3 +201,49 @@ print(sk.query("RETURN SUM(A.x) PATTERN A+ WHERE A.x < NEXT(A).x").run([{"time":
     out, error = process.communicate()
     assert process.returncode == 0, error
     assert out == "[{'sum_A_x': 2.0}]\n"
+
+
+def imports_of(module: str) -> set[str]:
+    """Return the modules of kernels that a module imports, by Python's own reading of it."""
+    tree = ast.parse((PACKAGE / "kernels" / f"{module}.py").read_text())
+    found = [node for node in ast.walk(tree) if isinstance(node, ast.ImportFrom)]
+    whole = {one.name for node in found if node.module == "sparkleene.kernels" for one in node.names}
+    return whole | {
+        (node.module or "").removeprefix("sparkleene.kernels.")
+        for node in found
+        if "kernels." in (node.module or "")
+    }
+
+
+def test_a_kernel_is_named_after_all_sources_that_it_is_made_of() -> None:
+    for name in store.SOURCES:
+        module = name.removesuffix(".py")
+        found, new = set[str](), {module}
+        while new:
+            found |= new
+            new = {one for known in new for one in imports_of(known) if f"{one}.py" in store.SOURCES} - found
+        known = {one for one in store.imported_modules(module) if f"{one}.py" in store.SOURCES}
+        assert module == "forms" or known == found, module
+    assert len(store.SOURCES) > 30
+
+
+def test_a_build_keeps_kernels_whose_sources_are_the_same(tmp_path: Path) -> None:
+    target = Target("x86_64", "x86-64-v3", "")
+    name = store.folder_name(target)
+    earlier = tmp_path / name.replace(store.DIGEST, "0" * 16)
+    other = tmp_path / f"{earlier.name}x"  # of another target
+    same = f"linear.run-{store.module_digest('linear')}-1"
+    for folder in (earlier, other):
+        folder.mkdir()
+        for file in (same, "linear.run-00000000-2", f"heap.run-{store.module_digest('linear')}-3", build.KEPT):
+            (folder / file).touch()
+    made = tmp_path / "made" / name
+    assert build.keep_unchanged(tmp_path, made) == 1
+    assert [file.name for file in made.iterdir()] == [same]
+
+
+def test_wheels_are_not_made_of_kept_kernels(tmp_path: Path) -> None:
+    assert not build.is_built(tmp_path / "none", again=False)
+    assert build.is_built(tmp_path, again=True)
+    (tmp_path / build.KEPT).touch()
+    assert build.is_built(tmp_path, again=False) and not build.is_built(tmp_path, again=True)

@@ -15,7 +15,7 @@ from sparkleene.errors import DataError, Place, QueryError, SparkleeneError
 from sparkleene.language import ast, parse, parse_expression
 from sparkleene.language.ast import And, Atom, Item, Not, Or, Pattern, Query, Repeat, Seq
 from sparkleene.language.bind import bind
-from sparkleene.language.bound import Bound, Call, Field, Key, Literal_, Measure, Output, Piece, Term
+from sparkleene.language.bound import Bound, Call, Drawn, Field, Key, Literal_, Measure, Output, Piece, Term
 from sparkleene.language.patterns import neighbours
 
 FIXTURES = Path(__file__).parent / "fixtures" / "bad_binding"
@@ -553,3 +553,43 @@ def test_columns_called_as_measures_stay_usable_with_a_label() -> None:
     plain, over_trends = bind(parse(text), columns=("duration", "length", "time")).outputs
     assert (plain.path, plain.measure) == (("duration",), None)
     assert over_trends.measure is not None
+
+
+# ---- windows whose borders rows draw
+
+
+def test_sessions_and_windows_from_a_row() -> None:
+    session = bound("A+", "GROUP-BY k WITHIN SESSION 90 seconds MAX 1 hour").window
+    assert session == Drawn(Fraction(90_000), None, None, Fraction(3_600_000), "milliseconds")
+    window = bound("A+", "WITHIN FROM x > 3 TO type = Logout MAX 5", columns=["time", "type", "x"]).window
+    assert isinstance(window, Drawn)
+    assert [show(term) for term in window.conditions] == ["(x > 3)", "(type = 'Logout')"]
+    assert (window.gap, window.most, window.unit) == (None, 5, "time")
+    assert bound("A B", "WHERE [k] GROUP-BY B.k WITHIN SESSION 5").group == (0,)  # every row has its k
+
+
+@pytest.mark.parametrize(
+    ("clauses", "code"),
+    [
+        ("GROUP-BY B.k WITHIN SESSION 5", "group-of-some-rows"),
+        ("GROUP-BY B.k + 1 WITHIN FROM x = 1", "group-of-some-rows"),
+        ("GROUP-BY k WITHIN SESSION 5 ORDER BY COUNT(*) LIMIT 3", "one-row-per-window"),
+        ("GROUP-BY k WITHIN SESSION 5 LIMIT 3", "one-row-per-window"),
+        ("WITHIN SESSION 5 SLIDE 2", "slide-not-possible"),
+        ("WITHIN FROM x = 1 SLIDE 2", "slide-not-possible"),
+        ("WITHIN SESSION", "unexpected-end"),
+        ("WITHIN SESSION 5 MAX", "unexpected-end"),
+        ("WITHIN FROM", "unexpected-end"),
+        ("WITHIN FROM x TO", "unexpected-end"),
+        ("WITHIN SESSION 5 MAX 2 hours", "mixed-units"),
+        ("WITHIN SESSION 5 events", "bad-duration"),
+        ("WITHIN SESSION 1 month", "bad-duration"),
+        ("WITHIN SESSION 0", "bad-duration"),
+        ("WITHIN FROM NEXT(A).x > 3", "misplaced-next"),
+        ("WITHIN FROM GAP(A, B) > 3", "misplaced-next"),
+        ("WITHIN FROM 1 = 1", "constant-predicate"),
+        ("WITHIN FROM x + 1", "not-a-condition"),
+    ],
+)
+def test_what_sessions_and_windows_from_a_row_cannot_have(clauses: str, code: str) -> None:
+    assert codes("SEQ(A+, B)", clauses) == [code]

@@ -13,8 +13,8 @@ import sparkleene as sk
 from sparkleene import QueryError
 
 ROOT = Path(__file__).parents[2]
-REPORTERS = {"Diagnostic", "report", "note", "fail", "error", "mistake", "_error"}
-CODE = re.compile(r"[a-z]+(-[a-z0-9]+)+|overflow")
+REPORTERS = {"Diagnostic", "report", "note", "fail", "failure", "error", "mistake", "_error", "usage_error"}
+CODE = re.compile(r"[a-z]+(-[a-z0-9]+)+|limit|overflow|spark")
 
 
 def arguments(node: ast.AST) -> Iterator[ast.expr]:

@@ -61,3 +61,19 @@ def test_names_with_many_hyphens_are_read_back(name: str) -> None:
     text = f"{name}: RETURN COUNT(*)\nPATTERN A+"
     assert parse(text).name == name
     assert to_text(parse(text)) == text
+
+
+@pytest.mark.parametrize(
+    "window",
+    [
+        "SESSION 30 minutes",
+        "SESSION 1.5 MAX 3",
+        "FROM x > 3",
+        "FROM x > 3 OR type = 'Login' TO NOT y IS NULL MAX 2 hours",
+        "FROM x IN (1, 2) MAX 1 day",
+    ],
+)
+def test_windows_whose_borders_rows_draw(window: str) -> None:
+    text = f"RETURN COUNT(*)\nPATTERN A+\nWITHIN {window}"
+    assert to_text(parse(text)) == text
+    assert parse(to_text(parse(text))) == parse(text)

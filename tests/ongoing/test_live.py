@@ -28,10 +28,11 @@ from sparkleene.engine import cost
 from sparkleene.engine.results import add_partial, write_partial, write_results
 from sparkleene.engine.run import Run
 from sparkleene.ongoing import live as module
-from sparkleene.ongoing.live import Bucket, Live
+from sparkleene.ongoing.live import Bucket, Live, Packed
 from sparkleene.ongoing.seal import seal
 
 TIMED = ("tumbling", "sliding", "hopping", "trigger")
+DRAWN = ("session", "from max")
 START = 1_000  # no row is before the first watermark
 
 
@@ -60,17 +61,20 @@ def live_of(query: sk.Query, rows: pa.Table) -> tuple[Live, pa.Table]:
     run = run_of(query, rows.column_names)
     low = lower_run(run)
     flat = flatten(run, low, rows)
-    for k in low.plan.universal:
+    for k in low.plan.needed_keys:
         flat = flat.filter(flat.column(low.plan.bound.keys[k].path[0]).is_valid())
     return Live(Run(low.part, low.options), flat.schema, {"query": query.text}), flat
 
 
-def streamed(query: sk.Query, rows: pa.Table, seed: int, count: int = 3) -> tuple[Rows, list[Kept]]:
-    """Run rows through buckets: shuffled within a delay, in batches, the state read anew for every one."""
+def streamed(query: sk.Query, rows: pa.Table, seed: int, count: int = 3, unit: int = 1) -> tuple[Rows, list[Kept]]:
+    """Run rows through buckets: shuffled within a delay, in batches, the state read anew for every one.
+
+    Delays are so many times the `unit`, and watermarks far beyond all rows a million times.
+    """
     live, flat = live_of(query, rows)
     chance = random.Random(seed)
     times = live.times(flat)
-    delay = chance.choice([0, 1, 3, 20])
+    delay = chance.choice([0, 1, 3, 20]) * unit
     order = np.argsort(times + np.array([chance.uniform(0, delay) for _ in times]), kind="stable")
     flat, times = flat.take(pa.array(order)), times[order]
     keys = [live.plan.bound.keys[k].path[0] for k in live.plan.shuffle_keys]
@@ -98,7 +102,7 @@ def streamed(query: sk.Query, rows: pa.Table, seed: int, count: int = 3) -> tupl
         if end:
             watermark = max(watermark, int(times[:end].max()) - delay - 1)
         if end == flat.num_rows:
-            watermark = 10**6
+            watermark = 10**6 * unit
     assert all(set(store) <= {-1} for store in kept), kept
     if not any(part.num_rows for part in found):
         return [], kept
@@ -107,7 +111,7 @@ def streamed(query: sk.Query, rows: pa.Table, seed: int, count: int = 3) -> tupl
         pa.concat_tables(found, promote_options="permissive"),
         query.prepared.options.for_engine().numbers,
     )
-    names = ["window_start", *live.plan.bound.group_names]
+    names = ["window_start", "window_end", *live.plan.bound.group_names]
     windows = [tuple(row[n] for n in names) for part in found for row in part.to_pylist()]
     if set(live.plan.shuffle_keys) <= set(live.plan.bound.group):
         assert len(windows) == len(set(windows))
@@ -142,13 +146,20 @@ KINDS += [{feature: True} for feature in ("conjunction", "keys", "tiebreak")]
 KINDS += [{"numbers": numbers} for numbers in ("double", "exact")]
 KINDS += [{"once": True}, {"once": True, "keys": True}]
 KINDS += [{"measured": True, "adjacent": adjacent} for adjacent in (False, True)]
+KINDS += [{"whole": ("length",)}, {"whole": ("duration", "ends", "general")}]
 
 
-@pytest.mark.parametrize("kind", KINDS, ids=str)
+DRAWN_KINDS: list[dict[str, Any]] = [
+    {"kinds": (window,), "keys": keys} for window in DRAWN for keys in (None, True)
+]
+DRAWN_KINDS += [{"kinds": DRAWN, "once": True}]
+
+
+@pytest.mark.parametrize("kind", KINDS + DRAWN_KINDS, ids=str)
 @given(data=st.data(), seed=st.integers(0, 2**32))
 @settings(max_examples=cases(30))
 def test_streams(kind: dict[str, Any], data: st.DataObject, seed: int) -> None:
-    case = later(data.draw(strategies.case(**{"kinds": TIMED, **kind})))
+    case = later(data.draw(strategies.case(**{"kinds": TIMED + DRAWN, **kind})))
 
     def run(case: Case) -> Rows:
         query = compiled(case)
@@ -171,7 +182,7 @@ def early(query: sk.Query, rows: pa.Table, seed: int) -> None:
     order = list(range(flat.num_rows))
     chance.shuffle(order)
     flat = flat.take(pa.array(order, pa.int64()))
-    names = ["window_start", *live.plan.bound.group_names]
+    names = ["window_start", "window_end", *live.plan.bound.group_names]
     store, shown = Kept(), {}
     for begin, end in pairwise(split(chance, flat.num_rows)):
         part = flat.slice(begin, end - begin)
@@ -258,6 +269,35 @@ def test_late_rows_are_dropped_and_counted() -> None:
     assert fed(bucket, live_of(query, rows_of([1, 2]))[1]) == 2
 
 
+def test_parcels_of_a_batch_become_one_segment(monkeypatch: pytest.MonkeyPatch) -> None:
+    live, flat = live_of(sk.query(QUERY), rows_of(np.arange(400)))
+    parts = [flat.slice(start, 100) for start in (0, 100, 200, 300)]
+    counted = np.arange(100) % 2 == 0
+    packed = [Packed(seal(to_bytes(part)), 100, int(live.times(part).min()), int(live.times(part).max()), counted)
+              for part in parts]  # fmt: skip
+    one_by_one, together = Bucket(live, Kept(), seen=149), Bucket(live, Kept(), seen=149)
+    late = sum(one_by_one.add(*each) for each in packed)
+    assert together.add_all(packed) == late == 75
+    assert [segment.rows for segment in together.segments] == [250]
+    whole = pa.concat_tables([one_by_one.read(segment) for segment in one_by_one.segments])
+    assert together.read(together.segments[0]).equals(whole)
+    monkeypatch.setattr("sparkleene.ongoing.live.TOGETHER", 2 * len(packed[0].kept) + 8)
+    apart = Bucket(live, Kept(), seen=-1)
+    assert apart.add_all(packed) == 0
+    assert [segment.rows for segment in apart.segments] == [200, 200]
+    assert apart.add_all([]) == 0 and len(apart.segments) == 2
+
+
+def test_a_head_tells_its_batch() -> None:
+    live, _ = live_of(sk.query(QUERY), rows_of(np.arange(4)))
+    store = Kept()
+    for batch, before in ((None, -1), (7, None), (9, 7), (None, 9), (11, None)):
+        bucket = Bucket.load(live, store)
+        assert bucket.before == before
+        bucket.batch = batch
+        bucket.save()
+
+
 def test_silent_substreams_are_forgotten() -> None:
     store = Kept()
     live, flat = live_of(sk.query(QUERY), rows_of(np.arange(1, 500)))
@@ -321,3 +361,27 @@ def test_keys_stay_in_their_buckets() -> None:
     assert spread([date(2024, 3, 4)]) == [892]
     assert spread([Decimal("1.10")]) == [468]
     assert spread([1, 2], ["a", "b"]) == [208, 698]
+
+
+def test_of_groups_that_fall_silent_nothing_is_kept() -> None:
+    for window in ("SESSION 30", "SESSION 30 MAX 60", "FROM type = 'A' TO x > 6 MAX 60"):
+        query, store = sk.query(f"RETURN k, COUNT(*) PATTERN SEQ(A+, B) GROUP-BY k WITHIN {window}"), Kept()
+        found, sizes, whole = [], [], []
+        for b in range(200):  # each group has rows for a while, and then never again
+            batch = rows_of(np.arange(10 * b, 10 * b + 10) + 1, b)
+            keys = pa.array(np.arange(10) % 3 + b // 10 * 3)
+            batch = batch.set_column(batch.column_names.index("k"), "k", keys)
+            whole.append(batch)
+            live, flat = live_of(query, batch)
+            bucket = Bucket.load(live, store)
+            assert fed(bucket, flat) == 0
+            bucket.tidy()
+            found += [row for e in bucket.advance(10 * b) for row in write_results(e).to_pylist()]
+            bucket.save()
+            sizes.append(sum(segment.rows for segment in bucket.segments))
+        assert max(sizes[100:]) <= max(sizes[:100]) < 400
+        bucket = Bucket.load(live, store)
+        found += [row for e in bucket.advance(10_000) for row in write_results(e).to_pylist()]
+        assert not bucket.segments
+        wanted = query.run(pa.concat_tables(whole)).to_pylist()
+        assert sorted(found, key=lambda row: (row["window_start"], row["k"])) == wanted

@@ -331,7 +331,7 @@ def test_errors(query: str, code: str) -> None:
 def test_a_machine_of_too_many_states_is_given_up() -> None:
     bound = bound_of("SEQ(A, B, C)")
     operands = (positions(bound.pattern, {label.name: i for i, label in enumerate(bound.labels)}),)
-    whole = build(operands, bound.semantics, 3, 0)
-    assert build(operands, bound.semantics, 3, 0, most=len(whole.states)) == whole
+    whole = build(operands, bound.semantics, 0)
+    assert build(operands, bound.semantics, 0, most=len(whole.states)) == whole
     with pytest.raises(MachineTooLarge):
-        build(operands, bound.semantics, 3, 0, most=len(whole.states) - 1)
+        build(operands, bound.semantics, 0, most=len(whole.states) - 1)

@@ -184,7 +184,7 @@ def test_algorithms(conditions: list[str], any_: str, next_: str, contiguous: st
 
 def test_every_algorithm_has_a_complexity() -> None:
     assert set(COMPLEXITY) == set(get_args(Search))
-    assert {name for _, *names in TABLE for name in names} == set(COMPLEXITY)
+    assert {name for _, *names in TABLE for name in names} == set(COMPLEXITY) - {"queue"}  # of all pairs together
 
 
 # ---- what they ask of a plan

@@ -78,13 +78,13 @@ def on_connect(connect: str, tmp_path_factory: pytest.TempPathFactory) -> dict[s
     return remote(connect, tmp_path_factory.mktemp("on_connect"))
 
 
-def remote(address: str, folder: Path) -> dict[str, Any]:
+def remote(address: str, folder: Path, python: str = sys.executable) -> dict[str, Any]:
     """Return what the checks of remote_script.py find at a cluster or a Connect server."""
     script = Path(__file__).with_name("remote_script.py")
     environment = {key: value for key, value in os.environ.items() if not key.startswith("SPARK_")}
     environment["PYTHONPATH"] = os.pathsep.join([str(script.parents[2]), os.environ.get("PYTHONPATH", "")])
     done = subprocess.run(
-        [sys.executable, str(script), address],
+        [python, str(script), address],
         cwd=folder, env=environment, capture_output=True, text=True, timeout=300,
     )  # fmt: skip
     assert done.returncode == 0, done.stderr

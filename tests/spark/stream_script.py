@@ -33,7 +33,9 @@ def run(spark: SparkSession, job: dict[str, Any]) -> str | None:
         spark.conf.set(name, value)
     files = job.get("files", 1)
     rows = spark.readStream.schema(COLUMNS).option("maxFilesPerTrigger", files).parquet(job["rows"])
-    found = sk.query(job["query"]).run(rows.withWatermark("time", "10 seconds"))
+    asked = job["query"]
+    made = sk.workload(asked) if isinstance(asked, dict) else sk.query(asked)
+    found = made.run(rows.withWatermark("time", "10 seconds"))
     write = found.writeStream.format("parquet").option("checkpointLocation", job["checkpoint"])
     try:
         query = write.trigger(availableNow=True).start(job["sink"])

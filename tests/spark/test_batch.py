@@ -383,7 +383,7 @@ def test_odd_names(spark: SparkSession) -> None:
     text += f" GROUP-BY {', '.join(quoted)}"
     for strategy in STRATEGIES:
         same(frame, text, table, strategy=strategy)
-    assert sk.query(text).trends(frame).columns == [*ODD, "events"]
+    assert sk.query(text).trends(frame).columns == [*ODD, "trends", "length", "duration", "events"]
     for name in ("a.b", "`*`"):
         other = table.rename_columns([name, f"{name}.type", *(f"x{i}" for i in range(len(ODD)))])
         named = {"time": name, "type": f"{name}.type"}
@@ -651,6 +651,23 @@ def test_trends(events: DataFrame, text: str, limit: int | None) -> None:
     expected = query.trends(TABLE, limit=limit)
     assert found.columns == expected.column_names
     assert first(found.toArrow()) == first(expected)
+
+
+@pytest.mark.parametrize("numbers", ["double", "exact"])
+def test_orders_of_trends(events: DataFrame, numbers: str) -> None:
+    """Tasks have some of the sub-streams of a group each, and rows of a sample depend on none of that."""
+    of_users = "RETURN user, COUNT(*) PATTERN SEQ(A+, B) WHERE [user, site] AND A.x < B.x GROUP-BY user"
+    for text in (
+        of_users + " WITHIN 30 SLIDE 30",
+        "RETURN COUNT(*) PATTERN A+ AND B WHERE [user] WITHIN 20 SLIDE 20",
+    ):
+        query = sk.query(text, numbers=numbers)  # type: ignore[arg-type]
+        orders = [("last", 2), ("longest", 3), ("shortest", 2), ("sample", 3)]
+        for order, limit in orders[:: 1 if numbers == "double" else 3]:
+            found = query.trends(events, limit=limit, order=order, seed=5)  # type: ignore[arg-type]
+            expected = query.trends(TABLE, limit=limit, order=order, seed=5)  # type: ignore[arg-type]
+            assert found.columns == expected.column_names
+            assert first(found.toArrow()) == first(expected), (order, text)
 
 
 def test_trends_of_odd_columns(spark: SparkSession) -> None:

@@ -41,6 +41,7 @@ QUERIES = {
 }
 PER_FILE = 30
 SCRIPT = Path(__file__).with_name("stream_script.py")
+DUMPS = Path(__file__).with_name("dumps")  # what lets Python say what it waits for
 
 
 # ---- rows in, rows out
@@ -108,7 +109,7 @@ class Job:
 
     folder: Path
     rows: Path
-    query: str
+    query: Any  # a text, or those of a workload by name
     conf: dict[str, str] = field(default_factory=dict)
     at_once: int = 1  # how many files make a batch
 
@@ -151,6 +152,7 @@ class Driver:
         self.answered = 0
         arguments = json.dumps({"master": master})
         environment = {key: value for key, value in os.environ.items() if not key.startswith("SPARK_")}
+        environment["PYTHONPATH"] = os.pathsep.join([str(DUMPS), os.environ.get("PYTHONPATH", "")])
         with self.out.open("w") as out, self.err.open("w") as err:
             self.process = subprocess.Popen(
                 [*before, sys.executable, str(SCRIPT), arguments],
@@ -179,8 +181,9 @@ class Driver:
             assert self.process.poll() is None, self.err.read_text()
             time.sleep(0.01)
         for pid, (_, command) in self.processes().items():
-            if command.partition(" ")[0].endswith("java"):
-                os.kill(pid, signal.SIGQUIT)  # prints what its threads do
+            java = command.partition(" ")[0].endswith("java")
+            with suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGQUIT if java else signal.SIGUSR1)  # each prints what its threads do
         time.sleep(3)
         raise AssertionError(f"no answer within {seconds} s\n{self.out.read_text()}\n{self.err.read_text()}")
 

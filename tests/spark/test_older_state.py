@@ -24,7 +24,7 @@ import sparkleene as sk
 from sparkleene.columns.reading import Options
 from sparkleene.errors import DataError
 from sparkleene.evaluation import PreparedWorkload
-from sparkleene.ongoing.identity import compare_identities, make_identity, option_values
+from sparkleene.ongoing.identity import PARTS_VERSION, compare_identities, make_identity, option_values
 from sparkleene.workload import workload
 
 pytestmark = pytest.mark.spark
@@ -138,4 +138,13 @@ def test_a_state_of_a_later_version() -> None:
     now = make_identity(Options())
     more = now | {"options": option_values(Options()) | {"grace": 5}}
     assert "another option grace" in refusal(more, now)
-    assert "error[state-version]" in refusal(now | {"version": 3}, now)
+    assert "error[state-version]" in refusal(now | {"version": PARTS_VERSION + 1}, now)
+
+
+def test_the_state_of_a_part_needs_to_know_the_checkpoint() -> None:
+    now = make_identity(Options(), workload={"a": "1", "b": "2"}, sharing="a; b")
+    part = now | {"workload": {"a": "1"}, "sharing": "a", "version": PARTS_VERSION}
+    assert "checkpoint=path" in refusal(part, now)
+    compare_identities(now, part)  # as a checkpoint of all parts begins to know its parts one by one
+    assert "changed: a" in refusal(now, part | {"workload": {"a": "3"}})
+    assert "another sharing" in refusal(now | {"sharing": "a, b"}, part | {"workload": now["workload"]})

@@ -20,7 +20,6 @@ from pyspark.errors import PySparkException, StreamingQueryException
 from pyspark.sql import functions as F
 
 import sparkleene as sk
-from sparkleene.spark.replay.data_source import Replay
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -459,6 +458,9 @@ def test_two_queries_in_one_need_names(source: Source) -> None:
 
 
 def test_replay(spark: SparkSession, tmp_path: Path) -> None:
+    pytest.importorskip("pyspark.sql.streaming.datasource", reason="what it is derived from came with PySpark 4.2")
+    from sparkleene.spark.replay.data_source import Replay
+
     spark.dataSource.register(Replay)
     rows = [{"time": at(n), "type": "AAB"[n % 3], "k": n % 4} for n in range(120)]
     table = pa.Table.from_pylist(rows + END, SIMPLE)
@@ -500,6 +502,35 @@ def test_other_sinks(source: Source, tmp_path: Path) -> None:
     ended.awaitTermination()
     assert ended.exception() is None
     assert sum(p["sink"]["numOutputRows"] for p in ended.recentProgress) in (3, -len(ended.recentProgress))
+
+
+BUCKETS = "spark.sparkleene.buckets"
+
+
+def test_fewer_buckets_than_partitions(source: Source, tmp_path: Path) -> None:
+    """Two of five partitions have rows, four tasks do all five, and another number of buckets is refused."""
+    spark, query = source.spark, sk.query(TEXT)
+    batches = [events(f"a{t} b{t + 1} a{t - 3}", t) for t in range(0, 24, 4)]
+    with settings(spark, **{"shuffle.partitions": "5"}):
+        try:
+            spark.conf.set(BUCKETS, "2")
+            assert "2 buckets in 5 partitions, by k" in query.explain(source.marked())
+            for some in (batches[:3], [*batches[3:], END]):
+                source.add(*some)
+                ended = Ended(query.run(source.marked("6 seconds")), tmp_path, sink="parquet")
+            assert plain(ended.rows) == plain(source.expected(query))
+            state = ended.progress[-1]["stateOperators"][0]
+            assert state["numShufflePartitions"] == 5 and state["numRowsTotal"] < 2 * 5
+            spark.conf.set(BUCKETS, "3")
+            source.add(events("a200000"))
+            message = f"another number of buckets(?s:.)*set {BUCKETS} to 2"
+            with pytest.raises(StreamingQueryException, match=message):
+                Ended(query.run(source.marked("6 seconds")), tmp_path, sink="parquet")
+            spark.conf.set(BUCKETS, "none")
+            found = refused(sk.QueryError, lambda: query.run(source.marked()))
+            assert found[:2] == ("bad-option", f"{BUCKETS} is 'none'")
+        finally:
+            spark.conf.unset(BUCKETS)
 
 
 @pytest.mark.slow

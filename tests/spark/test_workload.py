@@ -18,6 +18,7 @@ from tests.conformance.test_random import same, table
 from tests.spark.test_batch import TABLE, plain
 from tests.spark.test_by_path import TABLE as FILES
 from tests.spark.test_by_path import write
+from tests.workload import test_mixed
 from tests.workload.test_workload import options_of, workloads
 
 import sparkleene as sk
@@ -200,6 +201,23 @@ def tasks_add_up(monkeypatch: pytest.MonkeyPatch) -> None:
 @FEW
 def test_tasks(way: str, numbers: str, given: tuple[dict[str, str], Case]) -> None:
     check_tasks(way, numbers, *given)
+
+
+@pytest.mark.usefixtures("tasks_add_up")
+@pytest.mark.parametrize("way", ["shuffle", "sort"])
+@given(data=st.data())
+@FEW
+def test_tasks_of_typed_keys_and_other_windows(way: str, data: st.DataObject) -> None:
+    texts = {
+        name: text
+        for name, text in data.draw(test_mixed.texts("skip-till-any-match")).items()
+        if "[" in text or "GROUP-BY" in text
+    }
+    assume(texts)
+    rows = test_mixed.to_table(data.draw(test_mixed.streams()))
+    note(f"{texts}\n{rows.to_pylist()}")
+    made = sk.workload(texts)
+    agree(made, through_tasks(made, rows, way), made.run(rows).to_pylist())
 
 
 def check_spark(spark: SparkSession, numbers: str, texts: dict[str, str], case: Case) -> None:

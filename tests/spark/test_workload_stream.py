@@ -48,13 +48,14 @@ from sparkleene.language import parse, to_text
 from sparkleene.ongoing import live
 from sparkleene.spark import streaming, tasks
 from sparkleene.spark.lower import lower_table
-from sparkleene.spark.request import lower_together
+from sparkleene.spark.request import Request, lower_together
 from sparkleene.spark.results import schema_of
+from sparkleene.spark.state import processor
 from sparkleene.spark.state.bucket_ids import hash_ids, spread_ids
 from sparkleene.spark.state.carrier import make_carrier
 from sparkleene.spark.state.parcels import PARCELS, Enter, Leave
 from sparkleene.spark.state.processor import Processor
-from sparkleene.spark.state.stream_job import LATE, StreamRun
+from sparkleene.spark.state.stream_job import BEFORE, LATE, StreamJob, StreamRun
 from sparkleene.workload import Workload, workload
 
 if TYPE_CHECKING:
@@ -97,17 +98,23 @@ class OfKey(Variable):
 
 def spread(count: int) -> Any:
     """Let streams have so many partitions, which no Spark says."""
-    return patch.object(StreamRun, "buckets", property(lambda stream: count if stream.keys else 1))
+    return patch.object(StreamRun, "partitions", count)
 
 
 class Workers:
     """What Spark runs for a workload over a stream, a batch at a time; partitions outlive it."""
 
     def __init__(
-        self, made: Workload, rows: pa.Schema, count: int = 2, update: bool = False, masks: bool = True
+        self,
+        made: Workload,
+        rows: pa.Schema,
+        count: int = 2,
+        update: bool = False,
+        masks: bool = True,
+        requests: Sequence[Request] = (),
     ) -> None:
         self.count = count
-        self.requests = made.prepared.requests(rows.names, None, "update" if update else None)
+        self.requests = [*requests] or made.prepared.requests(rows.names, None, "update" if update else None)
         self.lows = lower_together(self.requests, lambda term: masks, [masks for _ in self.requests])
         self.schema = schema_of(
             self.requests, lambda one: result_schema(one.plan, rows.empty_table(), one.options, one.place)
@@ -116,7 +123,8 @@ class Workers:
         self.stream = streaming.make_stream_job(self.requests, self.lows, flat, self.schema)
         self.partitions = [Partition() for _ in range(count)]
         self.watermark = 0
-        self.late = 0
+        self.late = self.number = 0
+        self.told: dict[str, int | None] = {}
 
     def flat(self, rows: pa.Table) -> pa.Table:
         """Return rows as SQL selects them."""
@@ -128,12 +136,16 @@ class Workers:
 
     def batch(self, rows: pa.Table) -> Rows:
         """Run a batch, and return what comes out."""
-        with spread(self.count):
+        with spread(self.count), patch.object(processor, "find_batch", lambda: self.number):
             sent = pa.Table.from_batches(self._sent(self.flat(rows)), self.stream.schema)
         errors = sent[tasks.ERROR].drop_null().to_pylist()
         if errors:
             raise AssertionError(errors[0])
+        self.number += 1
+        assert len(pc.unique(sent[BEFORE].drop_null())) <= 1, "all buckets are of the same batch"
         self.late = pc.sum(sent[LATE]).as_py() or 0
+        self.told = {name: how(sent[f"sparkleene {name}"]).as_py()
+                     for name, how in (("kept", pc.sum), ("open", pc.max), ("end", pc.min))}  # fmt: skip
         sent = sent.filter(sent[LATE].is_null())
         if not self.stream.job.partial:
             return self._fitted(sent.select(self.schema.names))
@@ -155,19 +167,20 @@ class Workers:
         parcels = pa.Table.from_batches(packs, PARCELS)
         sent = []
         for place, partition in enumerate(self.partitions):
-            processor = pickle.loads(pickle.dumps(make_carrier(Processor(self.stream))))
-            processor.init(partition)
+            turn = pickle.loads(pickle.dumps(make_carrier(Processor(self.stream))))
+            turn.init(partition)
             for home in sorted(set(parcels["bucket"].to_pylist()), key=lambda home: home % 7):
                 if hash_ids(np.array([home], np.uint32))[0] % self.count == place:
                     partition.key = home
                     mine = parcels.filter(pc.equal(parcels["bucket"], home))
                     given = ((home,), iter([mine.to_pandas()]), Clock(self.watermark))
-                    sent += list(processor.handleInputRows(*given))
+                    sent += list(turn.handleInputRows(*given))
             expired = {timer for timer in partition.timers if timer[1] <= self.watermark}
             partition.timers -= expired
             for home, _ in sorted(expired):
                 partition.key = home
-                sent += list(processor.handleExpiredTimer((home,), Clock(self.watermark), None))
+                sent += list(turn.handleExpiredTimer((home,), Clock(self.watermark), None))
+            turn.close()
         out = [pa.RecordBatch.from_pandas(frame, pa.schema([("kept", pa.binary())])) for frame in sent]
         return Leave()(out)
 
@@ -417,8 +430,13 @@ def test_updates_of_queries_that_share(sharing: Any) -> None:
     assert ("any", 2) in sent[2]
 
 
+def with_most(stream: StreamJob, most: int) -> StreamJob:
+    """Return a stream with so many buckets at most."""
+    return replace(stream, runs=tuple(replace(run, most=most) for run in stream.runs))
+
+
 def test_buckets_of_a_partition_are_in_it() -> None:
-    keyed = Workers(workload(TEXTS, "never"), SIMPLE).stream
+    keyed = with_most(Workers(workload(TEXTS, "never"), SIMPLE).stream, 200)
     for count in (1, 2, 3, 8, 200):
         with spread(count):
             numbers = keyed.bucket_ids()
@@ -426,6 +444,18 @@ def test_buckets_of_a_partition_are_in_it() -> None:
         assert 0 in numbers[0] and len({home for some in numbers for home in some}) == 3 * count + 1
         for some in numbers[:2] + numbers[3:]:
             assert (hash_ids(np.array(some, np.uint32)) % count).tolist() == [*range(count)]
+
+
+def test_some_partitions_have_no_bucket() -> None:
+    keyed = Workers(workload(TEXTS, "never"), SIMPLE).stream
+    for count, most in ((5, 2), (40, 32), (200, 32), (200, 1)):
+        fewer = with_most(keyed, most)
+        with spread(count):
+            numbers = fewer.bucket_ids()
+            homes = [[fewer.partition(home) for home in some] for some in numbers]
+        assert [len(some) for some in numbers] == [most, most, 1, most]
+        assert 0 in numbers[0] and len({home for some in numbers for home in some}) == 3 * most + 1
+        assert most == 1 or (len(set(homes[0])) == most and homes[0] == homes[1] == homes[3])
 
 
 def test_parts_without_a_key_are_spread() -> None:

@@ -15,7 +15,7 @@ from sparkleene.engine import bursts
 from sparkleene.workload import Workload, workload
 
 COMMON = ("T+", "(SEQ(T, U))+", "SEQ(T+, U+)", "SEQ(T, U)", "(T OR U)+", "SEQ(T, T t, U)", "SEQ(T{1,2}, U*)")
-ENDS = ("", "E", "E+", "P1")
+ENDS = ("", "E", "E+", "P1", "NOT X, E", "NOT P2, E+", "NOT U")  # what one forbids another may want
 LOCAL = ("", "T.v > 1", "T.v > 2", "U.v < 3")
 
 
@@ -26,7 +26,10 @@ def workloads(draw: st.DrawFn) -> dict[str, str]:
     texts = {}
     for number in range(draw(st.integers(2, 12))):
         middle = draw(st.sampled_from(commons))
-        parts = [f"P{draw(st.integers(0, 3))}", middle, draw(st.sampled_from(ENDS))]
+        first = f"P{draw(st.integers(0, 3))}"
+        both = f"NOT {first}", "NOT U" if "U" in middle else "NOT T"  # no label inside of NOT and outside of it
+        ends = [end for end in ENDS if not end.startswith(both)]
+        parts = [first, middle, draw(st.sampled_from(ends))]
         if draw(st.booleans()):
             parts = parts[1:]
         pattern = ", ".join(part for part in parts if part)

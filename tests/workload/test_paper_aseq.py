@@ -116,6 +116,18 @@ def test_purchases(sharing: Sharing) -> None:
     assert {name: sk.query(text).run(clicks())["count"][0].as_py() for name, text in TEXTS.items()} == COUNTS
 
 
+def test_purchases_in_windows_that_end_where_trends_do() -> None:
+    """The paper's own windows: one machine for all, each query with the ticks at which its own trends end."""
+    texts = {name: f"{text} WITHIN 11" for name, text in TEXTS.items()}
+    assert part(workload(texts)).names == tuple(texts)
+    found = workload(texts).run(clicks()).to_pylist()
+    alone = [
+        {"query": name} | row for name, text in texts.items() for row in sk.query(text).run(clicks()).to_pylist()
+    ]
+    assert found == alone
+    assert [row["window_end"] for row in found if row["query"] == "Q4"] == [12, 13]
+
+
 # ---- example 8, figure 10: (A, B, C) connected with (D, E) under expiration
 
 # Events come a second apart. No size of window is given: a1 comes at 1 and expires at 10, so it is 9 seconds.

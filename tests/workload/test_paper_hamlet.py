@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import combinations, pairwise
+from pathlib import Path
 from typing import Any
 
 import numba as nb
@@ -22,6 +23,7 @@ from sparkleene.engine.arrays import Arrays
 from sparkleene.engine.run import Run
 from sparkleene.kernels import bursts as kernel
 from sparkleene.kernels.bursts import BURST, CLOSED, PRODUCT, STEP
+from sparkleene.language.query_files import read_query_file
 from sparkleene.workload import Sharing, Workload, workload
 
 SHARING: tuple[Sharing, ...] = ("always", "never", "auto")
@@ -354,3 +356,24 @@ def test_the_kernel_takes_the_cheapest_of_all_plans(
     assert frozenset().union(*chosen) == best
     assert [one.copies if one.pays else frozenset() for one in parts] == chosen
     assert found.snapshots == len(best) == share
+
+
+# ---- figure 1: queries that differ in windows, conditions and negation, with a key of some events only
+
+
+def test_figure_1_is_one_automaton() -> None:
+    folder = Path(__file__).parents[2] / "examples" / "queries"
+    texts = {name: one.source for n in "123" for name, one in read_query_file(folder / f"hamlet_q{n}.q").items()}
+    rides = sk.generate("rides", events=30_000, seed=1)
+    always, never = sk.workload(texts, "always"), sk.workload(texts, "never")
+    expected = never.run(rides)
+    assert set(expected.column("query").to_pylist()) == set(texts)
+    for found in (always.run(rides), sk.workload(texts).run(rides)):
+        assert found.column_names == expected.column_names
+        for name in found.column_names:
+            if pa.types.is_floating(found[name].type):  # means, whose sums are in another order
+                np.testing.assert_allclose(found[name].to_numpy(), expected[name].to_numpy(), rtol=1e-12)
+            else:
+                assert found[name].equals(expected[name])
+    assert [set(names) for names in always.stats.together] == [set(texts)]
+    assert never.stats.together == ()

@@ -54,6 +54,21 @@ def test_a_thread_that_has_not_run_it_sees_the_last_run_of_any() -> None:
     assert bursts_of_t(one) == 4
 
 
+def test_rows_in_one_order_are_told() -> None:
+    """Two queries have one automaton, a third the same keys and another window, a fourth other keys."""
+    texts = {x: f"RETURN COUNT(*) PATTERN SEQ({x}, T+) WHERE [k] WITHIN 4 SLIDE 4" for x in "AB"}
+    texts["next"] = "RETURN COUNT(*) PATTERN SEQ(A, T) SEMANTICS skip-till-next-match WHERE [k] WITHIN 4 SLIDE 4"
+    texts["all"] = "RETURN COUNT(*) PATTERN A+"
+    one = sk.workload(texts)
+    one.run(rows(3).append_column("k", pa.array([i % 2 for i in range(18)])))
+    assert one.stats.together == (("A", "B"),)
+    assert one.stats.orders == (("A", "B", "next"),)
+    assert str(one.stats).startswith("one order of rows: A, B, next\none automaton: A, B")
+    never = sk.workload(texts, sharing="never")
+    never.run(rows(3).append_column("k", pa.array([i % 2 for i in range(18)])))
+    assert never.stats.orders == ()
+
+
 def test_there_are_none_before_a_run() -> None:
     one = made()
     one.run(rows(1))

@@ -289,3 +289,45 @@ def test_hierarchies_that_are_none(tmp_path: Path) -> None:
         workload(text, hierarchy=tmp_path / "twice.txt")
     with pytest.raises(sk.QueryError, match="types in a column"):
         workload(text, hierarchy={"A": "B"}, type=None)
+
+
+def test_windows_of_several_queries_keep_all_digits() -> None:
+    """Counts beyond the integers of doubles, in windows that hold the same rows and in others."""
+    table = pa.table({"time": range(60), "type": ["A"] * 60})
+    texts = {
+        "short": "RETURN COUNT(*) PATTERN A+ WITHIN 60 SLIDE 60",
+        "long": "RETURN COUNT(*) PATTERN A+ WITHIN 120 SLIDE 60",
+    }
+    for numbers in ("exact", "long"):
+        made = workload(texts, "always", numbers=numbers)  # type: ignore[arg-type]
+        assert made.prepared.joints(None)
+        rows = made.run(table).to_pylist()
+        assert [(row["query"], row["window_start"], int(row["count"])) for row in rows] == [
+            ("short", 0, 2**60 - 1),
+            ("long", -60, 2**60 - 1),
+            ("long", 0, 2**60 - 1),
+        ]
+
+
+def test_explain_promises_bursts_where_windows_are_run_one_by_one() -> None:
+    def explained(window: str, returns: str = "COUNT(*)") -> str:
+        texts = {f"q{i}": f"RETURN {returns} PATTERN SEQ(P{i}, T+, NOT X, E) {window}" for i in range(9)}
+        return workload(texts).explain()
+
+    assert "T: 9 copies" in explained("") and "T: 9 copies" in explained("WITHIN 50 SLIDE 50")
+    assert "X:" not in explained("")
+    assert "copies" not in explained("WITHIN 500 SLIDE 50") and "10 windows hold a row" in explained(
+        "WITHIN 500 SLIDE 50"
+    )
+    assert explained("", "COUNT(*), SUM(T.v)").partition("T: ")[2] != explained("").partition("T: ")[2]
+
+
+def test_more_forbidden_types_than_one_query_may_have() -> None:
+    """One state looks out for few of them, so that queries of all can have one automaton."""
+    texts = {f"q{i}": f"RETURN COUNT(*) PATTERN SEQ(A{i}, NOT N{i}, B)" for i in range(14)}
+    made = workload(texts)
+    (part,) = made.prepared.parts(None)
+    assert len(part.names) == 14
+    types = [kind for i in range(14) for kind in (f"A{i}", f"N{i - 1}" if i % 2 else "X", "B")]
+    table = pa.table({"time": range(len(types)), "type": types})
+    assert made.run(table).equals(workload(texts, "never").run(table))

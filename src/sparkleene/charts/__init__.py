@@ -2,8 +2,10 @@
 
 from sparkleene.charts.chart import Chart
 from sparkleene.charts.data import Series
+from sparkleene.charts.drawable import Drawable
+from sparkleene.charts.funnel import FunnelChart, funnel_chart
 from sparkleene.charts.make import chart
 from sparkleene.charts.several import Charts
 from sparkleene.charts.times import Slide
 
-__all__ = ["Chart", "Charts", "Series", "Slide", "chart"]
+__all__ = ["Chart", "Charts", "Drawable", "FunnelChart", "Series", "Slide", "chart", "funnel_chart"]

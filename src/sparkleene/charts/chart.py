@@ -2,23 +2,21 @@
 
 from __future__ import annotations
 
-import importlib.util
-import os
+from collections.abc import Callable
 from dataclasses import dataclass
-from html import escape
-from pathlib import Path
+from typing import TYPE_CHECKING
 
 from sparkleene.charts.data import Series
+from sparkleene.charts.drawable import Drawable
 from sparkleene.charts.scale import Scale
 from sparkleene.charts.times import Axis
-from sparkleene.errors import Diagnostic, QueryError
 
-KINDS = ("png", "svg", "pdf")
-"""Kinds of files that a chart is saved as."""
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
-class Chart:
+class Chart(Drawable):
     """A chart of one aggregate; make one with `sparkleene.charts.chart`.
 
     `series` are the groups that are drawn and `left_out` how many are not; without an `axis` of windows each has a
@@ -51,21 +49,21 @@ class Chart:
         count = self.left_out + len(self.series) - drawn
         return "" if not count else f"and {count:,} group{'s'[: count > 1]} more"
 
-    def save(self, path: str | os.PathLike[str]) -> None:
-        """Write a picture to a file, PNG, SVG or PDF by the end of its name."""
-        kind = Path(path).suffix.lower().removeprefix(".")
-        if kind not in KINDS:
-            message = f"'{os.fspath(path)}' does not end in .png, .svg or .pdf"
-            raise QueryError(Diagnostic("bad-option", message, help="a chart is saved as PNG, SVG or PDF"))
-        from sparkleene.charts.picture import render
+    @property
+    def headline(self) -> str:
+        """Return the title, or what is drawn."""
+        return self.title or self.value
 
-        Path(path).write_bytes(render(self, kind))
+    @property
+    def words(self) -> str:
+        """Return the title and the names on the chart."""
+        return "".join([self.title, self.value, *(series.name for series in self.series)])
 
-    def show(self) -> None:
-        """Show the chart: in a notebook as its output, else in a window if matplotlib has one, else as text."""
-        from sparkleene.charts.show import show
+    def figure(self, make: Callable[..., Figure] | None = None) -> Figure:
+        """Return a figure of matplotlib with the chart on it."""
+        from sparkleene.charts.picture import figure
 
-        show(self)
+        return figure(self, make)
 
     def text(self, width: int = 80, height: int = 16, color: bool = False, ascii: bool = False) -> str:
         """Return the chart as lines for a terminal, a panel per group; of width 24 and height 4 at least.
@@ -76,26 +74,6 @@ class Chart:
         from sparkleene.charts.text import text
 
         return text(self, width, height, color, ascii)
-
-    def to_html(self) -> str:
-        """Return the picture to put into a page, or the text where there is no matplotlib."""
-        return self._repr_svg_() or f"<pre>{escape(self.text())}</pre>"
-
-    def _repr_svg_(self) -> str | None:
-        """Show the picture in a notebook; None, for its text, where there is no matplotlib."""
-        if importlib.util.find_spec("matplotlib") is None:
-            return None
-        from sparkleene.charts.picture import render
-
-        return render(self, "svg").decode()
-
-    def _repr_html_(self) -> str | None:
-        """Show the text in a notebook where the picture cannot be drawn."""
-        return self.to_html() if importlib.util.find_spec("matplotlib") is None else None
-
-    def __str__(self) -> str:
-        """Return the chart as text."""
-        return self.text()
 
     def __repr__(self) -> str:
         """Say what is drawn."""

@@ -14,7 +14,7 @@ from sparkleene.charts.data import WINDOW, Series, one_line, order_by_size, spli
 from sparkleene.charts.numbers import Array, Numbers, numbers
 from sparkleene.charts.scale import Scale, scale_of
 from sparkleene.charts.times import Axis, Slide, axis_of, format_starts, localize, read_starts
-from sparkleene.charts.zeros import add_zeros
+from sparkleene.charts.zeros import add_zeros, fill_starts
 from sparkleene.errors import Diagnostic, QueryError
 
 
@@ -58,7 +58,7 @@ def chart(
         x, zone = read_starts(table.column("window_start"))
         axis = axis_of(x, zone, None if slide is None else slide.step)
         if axis.windows == 1:
-            window, axis = _describe_window(table), None
+            window, axis = describe_window(table), None
     found, left_out = split_series(table, groups, x, numbers(table.column(name)), most)
     if axis is None:  # bars read best from the largest down
         found = [found[i] for i in order_by_size(found)]
@@ -66,7 +66,10 @@ def chart(
         if name in counts and axis.step:
             shared = slide is None or slide.shared
             ends = [(axis.low, axis.high) if shared else (one.x[0], one.x[-1]) for one in found]
-            found = [add_zeros(one, *end, axis.step) for one, end in zip(found, ends, strict=True)]
+            if slide is not None and slide.starts is not None:
+                found = [fill_starts(one, read_starts(slide.starts)[0]) for one in found]
+            else:
+                found = [add_zeros(one, *end, axis.step) for one, end in zip(found, ends, strict=True)]
         axis, found = _localize(axis, x, found)
     drawn = Numbers(*(np.concatenate([getattr(s.y, part) for s in found]) for part in ("sign", "log10")))
     return Chart(shown, tuple(found), scale_of(drawn, axis is None), axis, title, by, left_out, window)
@@ -80,7 +83,7 @@ def _localize(axis: Axis, x: Array, found: Sequence[Series]) -> tuple[Axis, list
     return replace(axis, low=every.min(), high=every.max(), zone=zone), series
 
 
-def _describe_window(table: pa.Table) -> str:
+def describe_window(table: pa.Table) -> str:
     """Write the only window there is."""
     ends, zone = [], ""
     for name in WINDOW:

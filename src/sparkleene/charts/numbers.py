@@ -46,10 +46,10 @@ class Numbers:
         minor = np.where(sized, self.sign, 0.0) * np.where(sized, self.log10, 0.0)
         return minor, np.where(self.present(), self.sign, -2.0)
 
-    def scaled(self, power: int = 0) -> Array:
+    def scale(self, power: int = 0) -> Array:
         """Return the numbers as doubles, divided by a power of ten.
 
-        >>> parse_decimals(["-2" + "0" * 400, None]).scaled(400).round(9).tolist()
+        >>> parse_decimals(["-2" + "0" * 400, None]).scale(400).round(9).tolist()
         [-2.0, nan]
         """
         with np.errstate(over="ignore", invalid="ignore", under="ignore"):

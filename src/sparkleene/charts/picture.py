@@ -14,6 +14,7 @@ import numpy as np
 from sparkleene.charts.chart import Chart
 from sparkleene.charts.curve import band, break_at_gaps, lonely_points, thin_out
 from sparkleene.charts.data import Series, largest_of, order_by_size
+from sparkleene.charts.drawable import Drawable
 from sparkleene.charts.layout import FAINT, INK, Grid, add_axes, arrange, shorten, write_text
 from sparkleene.charts.ticks import set_time_ticks, tick_labels, to_plot_units
 from sparkleene.errors import Diagnostic, SparkleeneError
@@ -42,22 +43,22 @@ FONTS = ("Noto Sans CJK JP", "Noto Sans CJK SC", "Hiragino Sans", "PingFang SC",
 _style = threading.Lock()  # matplotlib's settings are global while they hold
 
 
-def render(chart: Chart, kind: str) -> bytes:
+def render(chart: Drawable, kind: str) -> bytes:
     """Draw a chart as "png", "svg" or "pdf", with the same bytes for the same chart."""
-    name = {"Title": chart.title or chart.value}
+    name = {"Title": chart.headline}
     more: dict[str, dict[str, str | None]] = {
         "png": {"Software": "sparkleene"},
         "svg": {"Creator": "sparkleene", "Date": None},
         "pdf": {"Creator": "sparkleene", "CreationDate": None},
     }
     out = BytesIO()
-    with drawing(chart):
-        figure(chart).savefig(out, format=kind, dpi=DPI, metadata=name | more[kind], facecolor="white")
+    with use_style(chart):
+        chart.figure().savefig(out, format=kind, dpi=DPI, metadata=name | more[kind], facecolor="white")
     return out.getvalue()
 
 
 @contextmanager
-def drawing(chart: Chart) -> Iterator[None]:
+def use_style(chart: Drawable) -> Iterator[None]:
     """Draw with settings of our own, whatever those of the program are."""
     try:
         import matplotlib
@@ -66,14 +67,14 @@ def drawing(chart: Chart) -> Iterator[None]:
         wrong = Diagnostic("missing-matplotlib", "pictures need matplotlib", notes=(str(error),), help=help)
         raise SparkleeneError(wrong) from error
 
-    with _style, matplotlib.rc_context(STYLE | {"font.family": _fonts(chart)}), warnings.catch_warnings():  # type: ignore[arg-type]
+    with _style, matplotlib.rc_context(STYLE | {"font.family": _fonts(chart.words)}), warnings.catch_warnings():  # type: ignore[arg-type]
         warnings.filterwarnings("ignore", message="Glyph")  # a box stands for a character that no font has
         yield
 
 
-def _fonts(chart: Chart) -> list[str]:
+def _fonts(words: str) -> list[str]:
     """Return matplotlib's own font, and for characters it lacks those of the machine that may have them."""
-    if max("".join([chart.title, chart.value, *(s.name for s in chart.series)]), default="") < "\u1100":
+    if max(words, default="") < "\u1100":
         return ["DejaVu Sans"]
     from matplotlib.font_manager import fontManager
 

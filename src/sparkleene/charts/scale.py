@@ -43,7 +43,7 @@ class Scale:
 
     def places(self, values: Numbers) -> Array:
         """Return where values stand; what is infinite is at the edge, what is missing is NaN."""
-        size = values.log10 if self.log else values.scaled(self.power)
+        size = values.log10 if self.log else values.scale(self.power)
         with np.errstate(invalid="ignore"):
             share = np.clip((size - self.low) / (self.high - self.low), 0.0, 1.0)
             placed = self.floor + share * (1.0 - self.floor)
@@ -133,7 +133,7 @@ def _linear_scale(values: Numbers, bars: bool) -> Scale:
     """Return a linear scale for finite values; infinite ones beside them stand at its edges."""
     largest = float(values.log10.max(initial=-math.inf))
     power = 0 if not math.isfinite(largest) or -3 <= largest < 6 else math.floor(largest)
-    sizes = values.scaled(power)
+    sizes = values.scale(power)
     low, high = float(sizes.min(initial=math.inf)), float(sizes.max(initial=-math.inf))
     if low > high:
         return Scale(False, -1.0, 1.0)

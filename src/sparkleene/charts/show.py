@@ -8,20 +8,20 @@ import shutil
 import sys
 from typing import Any
 
-from sparkleene.charts.chart import Chart
+from sparkleene.charts.drawable import Drawable
 
 
-def show(chart: Chart) -> None:
+def show(chart: Drawable) -> None:
     """Show a chart; see `Chart.show`."""
     if is_notebook():
         importlib.import_module("IPython.display").display(chart)
     elif has_windows():
         from matplotlib import pyplot
 
-        from sparkleene.charts.picture import drawing, figure
+        from sparkleene.charts.picture import use_style
 
-        with drawing(chart):
-            figure(chart, pyplot.figure)
+        with use_style(chart):
+            chart.figure(pyplot.figure)
         pyplot.show()
     else:
         width = shutil.get_terminal_size().columns

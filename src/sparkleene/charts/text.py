@@ -40,9 +40,9 @@ def text(chart: Chart, width: int, height: int, color: bool, ascii: bool) -> str
         body = _draw_panel(chart, series[0], width, max(1, room), ink)
     else:
         body = _draw_panels(chart, series, width, max(1, room), ink)
-    paint = [_paint(line, which) if color else line for line, which in body]
+    painted = [paint(line, which) if color else line for line, which in body]
     end = [fit(line, width, ink) for line in tail if line]
-    return "\n".join(line.rstrip() for line in [*head, *paint, *end])
+    return "\n".join(line.rstrip() for line in [*head, *painted, *end])
 
 
 def _heading(chart: Chart) -> list[str]:
@@ -60,7 +60,8 @@ def _heading(chart: Chart) -> list[str]:
 Line = tuple[str, int | None]  # a line, and the number of its colour
 
 
-def _paint(line: str, which: int | None) -> str:
+def paint(line: str, which: int | None) -> str:
+    """Return a line in the colour of a number; None leaves it as it is."""
     return line if which is None else f"\033[38;5;{COLORS[which % len(COLORS)]}m{line.rstrip()}\033[0m"
 
 

@@ -18,10 +18,12 @@ class Slide:
     """How far a query's windows are from each other, in the unit of `window_start`.
 
     `shared` windows are those of the clock, the same for all groups; others count the rows of their group.
+    Those of a calendar are about a step apart, and `starts` has them all.
     """
 
     step: float
     shared: bool = True
+    starts: pa.ChunkedArray | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,7 +11,7 @@ from sparkleene.charts.data import Series
 from sparkleene.charts.numbers import Array, Numbers
 from sparkleene.charts.times import distances
 
-FINE = 4000  # windows from the first to the last of which all are added; of more, so many that they are seen
+FINE = 4000  # windows from the first to the last of which all are added; of more, as many as can be seen
 
 
 def add_zeros(series: Series, low: Any, high: Any, step: float) -> Series:
@@ -33,9 +33,20 @@ def add_zeros(series: Series, low: Any, high: Any, step: float) -> Series:
     number = np.arange(added.sum()) - np.repeat(np.cumsum(added) - added, added)  # from 0 in each gap
     between = np.repeat((missing - 1) / np.maximum(added - 1, 1), added)
     window = np.repeat(edges[:-1] + 1, added) + np.rint(number * between).astype(np.int64)
-    x = np.r_[series.x, _starts(series.x, low, window, step)]
-    sign = np.r_[series.y.sign, np.zeros(window.size)]
-    log10 = np.r_[series.y.log10, np.full(window.size, -np.inf)]
+    return fill_starts(series, _starts(series.x, low, window, step))
+
+
+def fill_starts(series: Series, starts: Array) -> Series:
+    """Return counts with a zero at each start of a window that has no row.
+
+    >>> counts = Series("", np.array([31, 90]), Numbers(np.ones(2), np.zeros(2)), 0)
+    >>> fill_starts(counts, np.array([31, 59, 90])).y.words()
+    ['1', '0', '1']
+    """
+    added = np.setdiff1d(starts, series.x)
+    x = np.r_[series.x, added]
+    sign = np.r_[series.y.sign, np.zeros(added.size)]
+    log10 = np.r_[series.y.log10, np.full(added.size, -np.inf)]
     order = np.argsort(x, kind="stable")
     largest = int(np.flatnonzero(order == series.largest)[0])
     return replace(series, x=x[order], y=Numbers(sign[order], log10[order]), largest=largest, whole=True)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Sequence
-from importlib.util import find_spec
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -13,12 +12,14 @@ import typer
 from typer.core import TyperGroup
 
 from sparkleene import __version__
+from sparkleene.charts.trend_picture import TrendPicture
 from sparkleene.cli import inputs, output_files, show
 from sparkleene.cli.engines import check_engine, choose_engine
+from sparkleene.cli.evaluate import check_picture, count_events, run_on_spark, write_chart
 from sparkleene.cli.examples import EXAMPLES
 from sparkleene.cli.failures import render_error, report_failures, usage_error
+from sparkleene.cli.funnel import funnel
 from sparkleene.cli.options import (
-    Asked,
     Compiler,
     Conf,
     Engine,
@@ -27,6 +28,8 @@ from sparkleene.cli.options import (
     Master,
     More,
     Output,
+    Plot,
+    PlotFile,
     Queries,
     QueryText,
     Shared,
@@ -34,10 +37,12 @@ from sparkleene.cli.options import (
     with_reading_options,
 )
 from sparkleene.cli.progress import note, print_warnings, show_progress
-from sparkleene.cli.results import draw_charts, explain_no_trends, hint_unknown_types, key_names, sort_rows, summary
+from sparkleene.cli.results import draw_charts, explain_no_trends, hint_unknown_types, key_names, summary
+from sparkleene.cli.serve import serve
 from sparkleene.cli.spark_session import describe_jobs, start_spark
-from sparkleene.columns.files import Files, is_event_file
+from sparkleene.columns.files import is_event_file
 from sparkleene.errors import Place, SparkleeneError
+from sparkleene.plan.trend_selection import Order
 from sparkleene.workload import Workload
 
 
@@ -74,10 +79,8 @@ def run(
     engine: Engine = "auto",
     output: Output = None,
     format: Format = None,
-    plot: Annotated[bool, typer.Option("--plot", help="Draw the result as text, too.")] = False,
-    plot_file: Annotated[
-        str | None, typer.Option(metavar="PATH", help="Draw the result to a file .png, .svg or .pdf.")
-    ] = None,
+    plot: Plot = False,
+    plot_file: PlotFile = None,
     plot_value: Annotated[
         str | None, typer.Option(metavar="COLUMN", help="What to draw; by default the first aggregate.")
     ] = None,
@@ -91,11 +94,7 @@ def run(
     kind = output_files.choose_format(format, output)
     if output is not None:
         output_files.check_output(output)
-    if plot_file is not None:
-        output_files.check_output(plot_file, folders=False)
-        if not plot_file.lower().endswith((".png", ".svg", ".pdf")):
-            message = f"'{plot_file}' does not end in .png, .svg or .pdf"
-            raise usage_error(message, "a chart is saved as PNG, SVG or PDF")
+    check_picture(plot_file)
     engine = "local" if stats and engine == "auto" else engine
     check_engine(engine, master, conf)
     asked = compiler.several(query, more, sharing)
@@ -104,20 +103,17 @@ def run(
         raise usage_error("a picture is of one query", "leave out --plot-file; --plot draws them all as text")
     if stats and not (isinstance(asked, Workload) and engine == "local"):
         raise usage_error("--stats is for several queries in this process", "leave it out, or add --engine local")
-    if plot_file is not None and find_spec("matplotlib") is None:
-        help = "pip install 'sparkleene[plot]', in a checkout '.[plot]'; --plot needs nothing"
-        raise usage_error("pictures need matplotlib", help, code="missing-matplotlib")
     if plot_value is not None and plot_value not in names:
         raise usage_error(f"the result has no aggregate '{plot_value}'", f"choose from {', '.join(names)}")
     drawn = plot or plot_file is not None
     found = reader.open(events, compiler.time)
     engine = choose_engine(engine, found, master, conf)
     if engine == "local":
-        with show_progress(f"counting trends in {_count_events(found)}") as line, print_warnings(line):
+        with show_progress(f"counting trends in {count_events(found)}") as line, print_warnings(line):
             result = asked.run(found)
     else:
         folder = output if output is not None and output_files.is_folder(output) and not drawn else None
-        result = _run_on_spark(asked, events, found, master, conf, kind, folder)
+        result = run_on_spark(asked, events, found, master, conf, kind, folder)
         if result is None:
             return
     output_files.write(result, kind, output)
@@ -127,34 +123,10 @@ def run(
     if stats and isinstance(asked, Workload):
         print(asked.stats, file=sys.stderr)
     for chart in draw_charts(result, asked, plot_value) if drawn else ():
-        if plot:
-            print(chart.text(color=sys.stdout.isatty()))
-        if plot_file is not None:
-            with output_files.replace_file(plot_file) as path:
-                chart.save(path)
+        write_chart(chart, plot, plot_file)
 
 
-def _count_events(events: Files) -> str:
-    """Return how many events there are, for a person who waits, where the files tell it at once."""
-    rows = events.rows if sys.stderr.isatty() else None
-    return "events" if rows is None else f"{rows:,} events"
-
-
-def _run_on_spark(
-    asked: Asked, events: list[str], found: Files, master: str | None, conf: Any, kind: str, folder: str | None
-) -> Any:
-    """Return the result on Spark by query, window and group, or have it written to a folder."""
-    many = _count_events(found)
-    with show_progress("starting Spark") as line, start_spark(master, conf) as spark:
-        line.text = f"counting trends in {many}"
-        line.more = lambda: describe_jobs(spark)
-        frame = asked.run(events if found.kind == "parquet" else inputs.read_frame(spark, found), engine="spark")
-        if folder is not None:
-            mode = "errorifexists" if "://" in folder else "append"  # a folder here is empty or not there yet
-            frame.write.format(kind).option("header", True).mode(mode).save(folder)
-            return None
-        result = frame.toArrow()
-    return sort_rows(result, asked)
+app.command("funnel", epilog=EXAMPLES["funnel"])(funnel)
 
 
 @app.command(epilog=EXAMPLES["trends"])
@@ -164,7 +136,14 @@ def trends(
     reader: inputs.Reader,
     query: QueryText,
     events: Events,
-    limit: Annotated[int, typer.Option(min=0, metavar="N", help="How many trends.")] = 20,
+    limit: Annotated[
+        int, typer.Option(min=0, metavar="N", help="How many; but for the first, of each window and group.")
+    ] = 20,
+    order: Annotated[Order, typer.Option(help="Which trends: sample draws them at random.")] = "first",
+    seed: Annotated[int, typer.Option(metavar="N", help="Another sample for another number.")] = 0,
+    plot_file: Annotated[
+        str | None, typer.Option("--plot-file", metavar="PATH", help="A picture of them: SVG, PNG or PDF.")
+    ] = None,
     engine: Engine = "auto",
     master: Master = None,
     conf: Conf = None,
@@ -175,20 +154,54 @@ def trends(
     given = reader.open(events, compiler.time)
     engine = choose_engine(engine, given, master, conf)
     if engine == "local":
-        with show_progress(f"looking for trends in {_count_events(given)}") as line, print_warnings(line):
-            found = q.trends(given, limit=limit)
+        with show_progress(f"looking for trends in {count_events(given)}") as line, print_warnings(line):
+            if plot_file is not None:
+                _save(q.plot_trends(given, limit=limit, order=order, seed=seed), plot_file)
+                return
+            found = q.trends(given, limit=limit, order=order, seed=seed)
     else:
         with show_progress("starting Spark") as line, start_spark(master, conf) as spark:
             line.text = "looking for trends"
             line.more = lambda: describe_jobs(spark)
             data = events if given.kind == "parquet" else inputs.read_frame(spark, given)
-            found = q.trends(data, limit=limit, engine="spark").toArrow()
+            if plot_file is not None:
+                _save(q.plot_trends(data, limit=limit, order=order, seed=seed, engine="spark"), plot_file)
+                return
+            found = q.trends(data, limit=limit, order=order, seed=seed, engine="spark").toArrow()
     for row in found.to_pylist():
         print(show.trend_line(row, q.plan.bound.group_names, q.time, key_names(q)))
     if not found.num_rows and limit:
         explain_no_trends(q, given, types=engine == "spark")
-    all_ = found.num_rows < limit
-    note(f"all {found.num_rows} trends" if all_ else f"the first {limit} trends; --limit N shows more")
+    note(show.tell_how_many(found.column("trends"), limit, order))
+
+
+def _save(picture: TrendPicture, plot_file: str) -> None:
+    """Write a picture, whole or not at all."""
+    with output_files.replace_file(plot_file) as path:
+        picture.save(path)
+
+
+@app.command(epilog=EXAMPLES["why"])
+@with_reading_options
+def why(
+    compiler: Compiler,
+    reader: inputs.Reader,
+    query: QueryText,
+    events: Events,
+    group: Annotated[
+        list[str] | None, typer.Option(metavar="KEY=VALUE", help="A value of a key; repeat it for each.")
+    ] = None,
+    window: Annotated[
+        str | None, typer.Option(metavar="TIME", help="A time in the window that is meant; by default all.")
+    ] = None,
+) -> None:
+    """Tell why a group has no trend, or few: which step nobody passed, and what each condition holds back."""
+    q = compiler.one(query)
+    given = reader.open(events, compiler.time)
+    chosen = inputs.parse_pairs(group, "--group", "user=ann")
+    with show_progress(f"looking at {count_events(given)}") as line, print_warnings(line):
+        found = q.why(given, group=chosen, window=window)
+    print(found)
 
 
 @app.command(epilog=EXAMPLES["explain"])
@@ -347,6 +360,12 @@ def stream(
             metavar="COLUMNS", help="The columns, 'time timestamp, type string', or a file like the source's."
         ),
     ] = None,
+    headers: Annotated[
+        str | None,
+        typer.Option(
+            metavar="NAMES", help="Headers of Kafka's messages that become columns, such as device,trace."
+        ),
+    ] = None,
     update: Annotated[
         bool, typer.Option("--update", help="Rows of open windows too, whenever they change.")
     ] = False,
@@ -362,6 +381,9 @@ def stream(
         str | None,
         typer.Option(metavar="FOLDER", help="Where to go on from after a stop; by default in the output folder."),
     ] = None,
+    watch: Annotated[
+        bool, typer.Option("--watch", help="Take up the file of queries again whenever it was edited.")
+    ] = False,
     master: Master = None,
     conf: Conf = None,
 ) -> None:
@@ -371,6 +393,7 @@ def stream(
     """
     from sparkleene.cli.stream import run_stream
     from sparkleene.cli.stream_sources import StreamRequest
+    from sparkleene.cli.watch import Watch
 
     if output is not None and update:
         raise usage_error("files take each window once", "leave out --update or --output")
@@ -380,11 +403,18 @@ def stream(
     if kind == "table" and output is not None:
         raise usage_error("tables are not written to folders", "choose --format csv, json or parquet")
     options = inputs.parse_pairs(option, "--option", "rate=10000")
-    where = (output, kind, checkpoint, reader)
-    asked = compiler.several(query, more, sharing)
+    names = tuple(name.strip() for name in headers.split(",")) if headers else ()
+    if watch and once:
+        raise usage_error("--watch goes on until it is stopped", "leave out --watch or --once")
+    seen = Watch(query, lambda: compiler.workload(query, more, sharing)) if watch else None
+    where = (output, kind, checkpoint, reader, names, seen)
+    asked = compiler.several(query, more, sharing) if seen is None else seen.queries
     run_stream(
         StreamRequest(asked, source, options, schema, watermark, update, trigger, once, *where), master, conf
     )
+
+
+app.command("serve", epilog=EXAMPLES["serve"])(serve)
 
 
 @app.command()

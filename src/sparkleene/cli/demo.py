@@ -90,7 +90,7 @@ def run_demo(events: int, output: str, master: str | None, conf: Sequence[str] |
     begin = time.perf_counter()
     say("Sparkleene answers questions about what happens one after the other.")
     say("The first run on a machine compiles code, which takes a minute more.")
-    with timed("Making three streams of events"):
+    with time_step("Making three streams of events"):
         for stream in (CLICKS, STOCK, TRAFFIC):
             stream.make(events, folder)
     ask_searches(folder)
@@ -111,7 +111,7 @@ def ask_searches(folder: Path) -> None:
     """Ask how many of the users who search again and again buy in the end."""
     path = CLICKS.path(folder)
     asked = pose(1, "Do people who search again and again buy in the end?", CLICKS, folder, "searches.q", SEARCHES)
-    with timed("Counting"):
+    with time_step("Counting"):
         names = workload(asked).run(path).column("query").to_pylist()
     searched, bought = names.count("searched"), names.count("bought")
     users = len(pq.read_table(path, columns=["userId"]).column(0).unique())
@@ -128,7 +128,7 @@ def ask_streaks(folder: Path) -> None:
     """Ask how long streaks of falling prices are."""
     texts = [STREAK.replace("falls_5", f"falls_{n}").replace("{6}", f"{{{n + 1}}}") for n in FALLS]
     asked = pose(2, "How often do prices fall, fall and fall again?", STOCK, folder, "streaks.q", *texts)
-    with timed("Counting"):
+    with time_step("Counting"):
         result = workload(asked).run(STOCK.path(folder))
     counts = dict(zip(result.column("query").to_pylist(), result.column("count").to_pylist(), strict=True))
     falls = {n: counts.get(f"falls_{n}", 0.0) for n in FALLS}
@@ -149,7 +149,7 @@ def ask_jams(folder: Path) -> None:
     """Ask where cars slow down more and more."""
     question = "Where do cars get slower and slower, though there was no accident?"
     asked = pose(3, question, TRAFFIC, folder, "slower.q", JAMS)
-    with timed("Counting"):
+    with time_step("Counting"):
         result = query(asked.read_text()).run(TRAFFIC.path(folder))
     top = result.sort_by([("count", "descending")]).slice(0, ROWS)
     for row in top.slice(0, 1).to_pylist():
@@ -165,7 +165,7 @@ def ask_falls(folder: Path) -> Any:
     """Ask how many ways down there are, which nobody could list, and return the answer."""
     question = "In how many ways do prices fall, if any price may be skipped?"
     asked = query(pose(4, question, STOCK, folder, "falling.q", FALLING).read_text())
-    with timed("Counting"):
+    with time_step("Counting"):
         result = sort_rows(asked.run(STOCK.path(folder)), asked)
     most = max(result.column("count").to_pylist(), default=0.0)
     answer(
@@ -189,9 +189,9 @@ def ask_spark(folder: Path, here: Any, master: str | None, conf: Sequence[str] |
     begin = time.perf_counter()
     with start_spark(master, conf, few_partitions(master)) as spark:
         say(f"{time.perf_counter() - begin:.1f} s")
-        with timed("The file, read by Spark's tasks"):
+        with time_step("The file, read by Spark's tasks"):
             batch = sort_rows(asked.run(str(path), engine="spark").toArrow(), asked)
-        with timed("The file played as a stream, in four batches"):
+        with time_step("The file played as a stream, in four batches"):
             live = run_live(spark, path, folder)
     end = max(live.column("window_end").to_pylist())
     closed = [row for row in here.to_pylist() if row["window_end"] <= end]
@@ -275,7 +275,7 @@ def explain(text: str) -> None:
 
 
 @contextmanager
-def timed(doing: str) -> Iterator[None]:
+def time_step(doing: str) -> Iterator[None]:
     """Say what is going on, and how long it took."""
     say(f"  {doing} ... ", end="")
     begin = time.perf_counter()
@@ -284,7 +284,7 @@ def timed(doing: str) -> Iterator[None]:
 
 
 def say(text: str = "", end: str = "\n") -> None:
-    """Print at once."""
+    """Print a line without waiting for more."""
     print(text, end=end, flush=True)
 
 

@@ -71,15 +71,15 @@ def examine(spark: bool = True) -> Iterator[Finding]:
 
 def _packages() -> Iterator[Finding]:
     for name in NEEDED:
-        found = installed(name)
+        found = version_of(name)
         yield Finding(name, found or "not installed", None if found else f"pip install {name}")
-    some = [f"{name} {found}" for name in OPTIONAL if (found := installed(name))]
-    missing = [name for name in OPTIONAL if not installed(name)]
+    some = [f"{name} {found}" for name in OPTIONAL if (found := version_of(name))]
+    missing = [name for name in OPTIONAL if not version_of(name)]
     lacking = f"; not installed: {', '.join(missing)}" if missing else ""
     yield Finding("optional", (", ".join(some) or "none") + lacking)
 
 
-def installed(name: str) -> str | None:
+def version_of(name: str) -> str | None:
     """Return the version of a package, None if it is not installed."""
     try:
         return version(name)
@@ -118,7 +118,7 @@ def _judge(name: str, rows: list[dict[str, Any]], seconds: float) -> Finding:
 
 def _examine_spark() -> Iterator[Finding]:
     """Yield what there is of Spark; nothing of it is started where it cannot run."""
-    if installed("pyspark") is None:
+    if version_of("pyspark") is None:
         yield Finding("Spark", "PySpark is not installed", NO_SPARK)
         return
     try:

@@ -26,6 +26,8 @@ WORDS = (
     (r"\bpass tiebreak= with", "add --tiebreak with"),
     (r"\bpass time_unit, for example '(\w+)'", r"add --time-unit, for example \1"),
     (r"\bpass time_unit", "add --time-unit"),
+    (r"leave timezone= out if", "leave out --timezone if"),
+    (r"; else give the column .*tz_localize", "; else write their zone behind the times in the data: Z for UTC"),
     (r"\bpass engine='local'", "add --engine local"),
     (r"if not, read it yourself and pass the table", "--delimiter says what else"),
     (
@@ -110,12 +112,18 @@ def spark_message(error: BaseException) -> str:
     'error: Spark says: Job aborted.'
     >>> spark_message(Exception("No worker.\n=== Streaming Query ===\n raise_error(error[null-time])"))
     'error: Spark says: No worker.'
+    >>> spark_message(Exception("An error occurred while calling o1.x.\n\tat a\nCaused by: E: [MALFORMED] No JSON"))
+    'error: Spark says: [MALFORMED] No JSON'
     """
     text = str(error).partition("\n=== Streaming Query ===")[0]  # then comes the plan, with all that it might raise
     start = text.find("error[")
     if start < 0:
         cause = getattr(error, "cause", None)
         lines = [line for line in text.strip().splitlines() if not line.startswith("\tat ")]
+        if lines and lines[0].startswith(
+            "An error occurred while calling"
+        ):  # of Java; what went wrong stands below
+            lines = re.findall(r"\[[A-Z][A-Z_0-9.]+\] .*", text)[-1:] or lines
         return f"error: Spark says: {first_line(cause or error) if not lines else lines[0].strip()}"
     lines = text[start:].split("\n")
     # a message of ours: its first line, and lines that begin with a gutter

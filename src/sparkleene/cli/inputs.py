@@ -16,6 +16,7 @@ from sparkleene.cli.progress import print_warnings
 from sparkleene.columns.files import Files, TextOptions, open_files
 from sparkleene.columns.time_formats import TimeFormat
 from sparkleene.errors import Place
+from sparkleene.language.ast import MILLISECONDS
 from sparkleene.language.query_files import split_queries
 from sparkleene.language.units import UNITS
 
@@ -86,7 +87,7 @@ def parse_offset(given: str | None) -> float | Fraction | timedelta | None:
         value = Fraction(number)
     except (ValueError, ZeroDivisionError):
         value = None
-    if value is None or (word and unit in (None, "events")):
+    if value is None or (word and unit not in MILLISECONDS):
         raise usage_error(f"--offset is '{given}'", "write a number, or a length of time such as '15 minutes'")
     return value if unit is None else timedelta(**{unit: float(value)})
 

@@ -14,6 +14,7 @@ from sparkleene.cli import inputs, show
 from sparkleene.cli.failures import usage_error
 from sparkleene.errors import Place
 from sparkleene.evaluation import Sharing
+from sparkleene.funnel import Funnel
 from sparkleene.language.query_files import name_queries
 from sparkleene.options import TimeUnit
 from sparkleene.query import Query
@@ -50,8 +51,11 @@ Format = Annotated[
     typer.Option("--format", "-f", help="By default by PATH's ending, else a table on a terminal, CSV in a pipe."),
 ]
 
-Asked = Query | Workload
-"""One query, or several."""
+Plot = Annotated[bool, typer.Option("--plot", help="Draw the result as text, too.")]
+PlotFile = Annotated[str | None, typer.Option(metavar="PATH", help="Draw the result to a file .png, .svg or .pdf.")]
+
+Asked = Query | Workload | Funnel
+"""One query, several, or those of a funnel."""
 
 
 @dataclass(frozen=True)
@@ -72,13 +76,18 @@ class Compiler:
             raise usage_error(f"there are {len(sources)} queries in '{given}'", "give one of them", filename=given)
         return self._query(*sources)
 
-    def several(self, given: str, more: Sequence[str] | None, sharing: Sharing | None) -> Asked:
+    def several(self, given: str, more: Sequence[str] | None, sharing: Sharing | None) -> Query | Workload:
         """Return the query that is given, or a workload if there are more."""
         return self.compile(
             [source for one in (given, *(more or ())) for source in inputs.read_queries(one)], sharing
         )
 
-    def compile(self, sources: Sequence[Place], sharing: Sharing | None = None) -> Asked:
+    def workload(self, given: str, more: Sequence[str] | None, sharing: Sharing | None) -> Workload:
+        """Return a workload of all queries that are given, if it is of one."""
+        sources = [source for one in (given, *(more or ())) for source in inputs.read_queries(one)]
+        return Workload(name_queries(sources), sharing or "auto", **self.options)
+
+    def compile(self, sources: Sequence[Place], sharing: Sharing | None = None) -> Query | Workload:
         """Compile a query, or several as a workload."""
         if len(sources) > 1:
             return Workload(name_queries(sources), sharing or "auto", **self.options)
@@ -90,9 +99,9 @@ class Compiler:
         return Query(place.source, filename=place.filename, **self.options)
 
 
-def queries_of(asked: Asked) -> list[Query]:
+def queries_of(ask: Asked) -> list[Query]:
     """Return the queries one by one."""
-    return [*asked.queries.values()] if isinstance(asked, Workload) else [asked]
+    return [ask] if isinstance(ask, Query) else [*ask.queries.values()]
 
 
 def _reading_options(
@@ -108,8 +117,11 @@ def _reading_options(
     offset: Annotated[
         str | None, typer.Option(metavar="LENGTH", help="How much later windows start, such as '15 minutes'.")
     ] = None,
+    timezone: Annotated[
+        str, typer.Option(metavar="ZONE", help="Whose midnights days, weeks and months of windows begin at.")
+    ] = "UTC",
     long: Annotated[
-        bool, typer.Option("--long", help="Counts as whole numbers, exact up to 2^53; beyond it is an error.")
+        bool, typer.Option("--long", help="Counts as whole numbers up to 2^63 - 1; beyond it is an error.")
     ] = False,
     exact: Annotated[bool, typer.Option("--exact", help="Exact numbers of any length instead of doubles.")] = False,
     hierarchy: Annotated[
@@ -126,6 +138,7 @@ def _reading_options(
             "time_unit": time_unit,
             "numbers": "exact" if exact else "long" if long else "double",
             "offset": inputs.parse_offset(offset),
+            "timezone": timezone,
             "hierarchy": hierarchy,
         }
     )
@@ -164,12 +177,12 @@ def with_reading_options(command: Callable[..., None]) -> Callable[..., None]:
     parameters = [one.replace(annotation=hints[one.name], kind=one.KEYWORD_ONLY) for one in chosen]
 
     @functools.wraps(command)
-    def asked(**given: Any) -> None:
+    def ask(**given: Any) -> None:
         made = {}
         for name, make in groups.items():
             made[name] = make(**{option: given.pop(option) for option in inspect.signature(make).parameters})
         command(**made, **given)
 
-    asked.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
-    asked.__annotations__ = {one.name: one.annotation for one in parameters}
-    return asked
+    ask.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
+    ask.__annotations__ = {one.name: one.annotation for one in parameters}
+    return ask

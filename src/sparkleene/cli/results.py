@@ -11,6 +11,7 @@ from sparkleene.cli.options import Asked, queries_of
 from sparkleene.cli.show import plain
 from sparkleene.columns.files import Files
 from sparkleene.columns.labels import unknown_types
+from sparkleene.funnel import Funnel
 from sparkleene.query import Query
 from sparkleene.workload import Workload
 
@@ -25,13 +26,20 @@ def sort_rows(result: Any, asked: Asked) -> Any:
     """Return the rows in order of query, window and group; within a window as the query says, if it says so."""
     if isinstance(asked, Workload):
         import pyarrow as pa
+        import pyarrow.compute as pc
 
-        return pa.concat_tables(
-            [sort_rows(rows, asked.queries[name]) for name, rows in split_by_query(result, asked)]
-        )
+        known = [sort_rows(rows, asked.queries[name]) for name, rows in split_by_query(result, asked)]
+        gone = result.filter(pc.invert(pc.is_in(result["query"], pa.array([*asked.queries]))))
+        return pa.concat_tables([*known, _sort(gone, ("query", "window_start"))])
+    if isinstance(asked, Funnel):
+        return _sort(result, ("window_start", *asked.breakdown, "step"))
     finish = asked.plan.bound.finish
     groups = () if finish is not None and finish.order else asked.plan.bound.group_names
-    names = [name for name in ("window_start", *groups) if name in result.column_names]
+    return _sort(result, ("window_start", *groups))
+
+
+def _sort(result: Any, columns: Sequence[str]) -> Any:
+    names = [name for name in columns if name in result.column_names]
     return result.sort_by([(name, "ascending") for name in names]) if names and result.num_rows else result
 
 
@@ -43,7 +51,7 @@ def split_by_query(result: Any, workload: Workload) -> Iterator[tuple[str, Any]]
         yield name, result.filter(pc.equal(result["query"], name))
 
 
-def draw_charts(result: Any, asked: Asked, value: str | None) -> list[Chart]:
+def draw_charts(result: Any, asked: Query | Workload, value: str | None) -> list[Chart]:
     """Draw the result; of a workload those of all queries that have the value."""
     return [asked.plot(result, value)] if isinstance(asked, Query) else [*asked.plot(result, value).values()]
 

@@ -10,6 +10,8 @@ from datetime import date, datetime, time, timedelta
 from decimal import Decimal
 from typing import Any, Literal, TextIO
 
+from sparkleene.plan.trend_selection import Order
+
 Format = Literal["table", "csv", "json", "parquet"]
 
 MOST = 1000
@@ -19,7 +21,7 @@ LONG = 100
 
 
 def write_text(table: Any, kind: Format, file: TextIO, header: bool = True) -> None:
-    """Write rows as text."""
+    """Write rows as text in one of the formats that people read."""
     names = table.column_names
     if kind == "csv":
         rows = csv.writer(file, lineterminator="\n")
@@ -171,6 +173,22 @@ def trend_line(row: dict[str, Any], groups: Sequence[str], time: str, keys: Sequ
     known = len(days) == 1 and "window_start" in row
     events = [" ".join(f"{event['label']}@{_at(event[time], known)}" for event in one) for one in whole]
     return "  ".join([*parts, " AND ".join(events)])
+
+
+def tell_how_many(counts: Any, limit: int, order: Order) -> str:
+    """Say how many trends were shown, given how many the window and group of each has.
+
+    >>> tell_how_many([6.0, 6.0], 2, "sample"), tell_how_many([2.0, 2.0], 20, "first")
+    ('2 of 6 trends, drawn at random; --limit N shows more', 'all 2 trends')
+    """
+    shown = len(counts)
+    if order == "first":
+        return f"all {shown} trends" if shown < limit else f"the first {limit} trends; --limit N shows more"
+    several = len(set(map(str, counts))) > 1
+    of = "" if several or not shown else f" of {plain(float(str(counts[0])))}"
+    which = "drawn at random" if order == "sample" else f"the {order} ones"
+    each = " of each window and group" if several else ""
+    return f"{shown}{of} trends, {which}{each}; --limit N shows more"
 
 
 def _at(value: Any, day_is_known: bool) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -12,16 +12,21 @@ from sparkleene.cli.failures import usage_error
 from sparkleene.cli.inputs import JSON, Reader, csv_options, parse_frame, read_raw_frame
 from sparkleene.cli.options import Asked, queries_of
 from sparkleene.cli.show import Format
+from sparkleene.cli.watch import Watch
 from sparkleene.columns.fields import missing_column
 from sparkleene.columns.files import PLAIN, TextOptions, open_files
 from sparkleene.errors import Place
+from sparkleene.evaluation import OutputMode
+from sparkleene.language.bound import Window
 from sparkleene.language.printer import quote
+from sparkleene.workload import Workload
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql import Column, DataFrame, SparkSession
     from pyspark.sql.types import StructType
 
 CONNECTOR = "org.apache.spark:spark-sql-kafka-0-10_2.13"
+ABOUT = ("key", "topic", "partition", "offset", "timestamp", "headers")
 SOURCES = "give a folder, kafka://HOST:PORT/TOPIC, replay:FILES or generate:NAME"
 
 
@@ -44,6 +49,8 @@ class StreamRequest:
     format: Format = "csv"
     checkpoint: str | None = None
     reader: Reader = field(default_factory=Reader)
+    headers: tuple[str, ...] = ()  # of messages, that become columns
+    watch: Watch | None = None
 
     @property
     def time(self) -> str:
@@ -70,6 +77,8 @@ def check_request(wanted: StreamRequest) -> None:
     if reader != Reader() and wanted.kind != "folder":
         given = "--columns" if reader.columns else "--delimiter" if reader.delimiter else "--time-format"
         raise usage_error(f"{given} is for a folder of files", "leave it out")
+    if wanted.headers and wanted.kind != "kafka":
+        raise usage_error("--headers is for messages of Kafka", "leave it out")
     reader.text_options(wanted.time)
     if reader.columns is not None and wanted.schema is not None and not _is_path(wanted.schema):
         help = "leave --columns out; --option header=false says that the files have no header"
@@ -86,6 +95,8 @@ def check_request(wanted: StreamRequest) -> None:
         if wanted.schema is None:
             help = "add --schema 'time timestamp, type string, ...', or a file with these columns"
             raise usage_error("nothing says what the topic's JSON has", help)
+        if Path(wanted.schema).suffix == ".avsc" and not Path(wanted.schema).is_file():
+            raise usage_error(f"there is no file '{wanted.schema}'", "give a schema of Avro", code="missing-file")
     elif not Path(wanted.source).is_dir():
         raise usage_error(f"there is no folder '{wanted.source}'", SOURCES, code="missing-file")
     else:
@@ -103,8 +114,8 @@ def _check_folder(wanted: StreamRequest) -> None:
         raise usage_error(f"the folder '{wanted.source}' has no files yet", help, code="missing-file")
 
 
-def read_windows(spark: SparkSession, wanted: StreamRequest) -> DataFrame:
-    """Return the windows of the query, or of several, over the stream."""
+def read_windows(spark: SparkSession, wanted: StreamRequest, checkpoint: str) -> DataFrame:
+    """Return the windows of the query, or of several, over the stream; several may be others than before."""
     frame = _read_events(spark, wanted)
     time = wanted.time
     if time not in frame.columns:
@@ -114,9 +125,19 @@ def read_windows(spark: SparkSession, wanted: StreamRequest) -> DataFrame:
 
     quoted = quote(time)
     if isinstance(frame.schema[time].dataType, TimestampNTZType):  # which Spark has no watermarks for
+        queries = queries_of(wanted.query)
+        zone, windows = queries[0].prepared.options.timezone, [query.plan.bound.window for query in queries]
+        if zone != "UTC" and any(isinstance(one, Window) and one.calendar is not None for one in windows):
+            help = "leave out --timezone if they are those of clocks there, else write their zone behind them"
+            raise usage_error(f"--timezone is '{zone}', and times in '{time}' have no time zone", help)
         frame = frame.withColumn(time, F.col(quoted).cast("timestamp_ltz"))
     timed = frame.withWatermark(quoted if not time.isidentifier() else time, wanted.watermark)
-    result: DataFrame = wanted.query.run(timed, output_mode="update" if wanted.update else "append")
+    mode: OutputMode = "update" if wanted.update else "append"
+    result: DataFrame
+    if isinstance(wanted.query, Workload) and (wanted.watch is not None or "://" not in checkpoint):
+        result = wanted.query.run(timed, output_mode=mode, checkpoint=checkpoint)
+    else:
+        result = wanted.query.run(timed, output_mode=mode)
     return result
 
 
@@ -158,11 +179,13 @@ def _read_folder(spark: SparkSession, wanted: StreamRequest) -> DataFrame:
 
 
 def _read_topic(spark: SparkSession, wanted: StreamRequest) -> DataFrame:
-    """Return the messages of a topic, which are JSON."""
+    """Return the messages of topics, which are JSON, or Avro where the schema is one of Avro."""
     from pyspark.errors import AnalysisException
 
     servers, topic = wanted.rest.removeprefix("//").split("/")
     what = {"kafka.bootstrap.servers": servers, "subscribe": topic} | dict(wanted.options)
+    if wanted.headers:
+        what["includeHeaders"] = "true"
     try:
         messages = spark.readStream.format("kafka").options(**what).load()
     except AnalysisException as error:
@@ -170,15 +193,61 @@ def _read_topic(spark: SparkSession, wanted: StreamRequest) -> DataFrame:
             raise
         help = f"add --conf spark.jars.packages={CONNECTOR}:{spark.version}, or spark.jars with its jars"
         raise usage_error("Spark's Kafka connector is not there", help, code="unsupported-data") from None
-    return decode_messages(messages, _read_schema(spark, str(wanted.schema)))
+    given = str(wanted.schema)
+    if Path(given).suffix != ".avsc":
+        return decode_messages(messages, _with_zones(_read_schema(spark, given)), wanted.headers)
+    from pyspark.sql.avro.functions import from_avro
+
+    try:
+        event = from_avro("value", Path(given).read_text(), {"mode": "FAILFAST"})
+        return with_message(messages, event, wanted.headers)
+    except AnalysisException as error:
+        if "avro" not in str(error).lower():
+            raise
+        help = f"add org.apache.spark:spark-avro_2.13:{spark.version} to --conf spark.jars.packages"
+        raise usage_error("Spark's Avro package is not there", help, code="unsupported-data") from None
 
 
-def decode_messages(messages: DataFrame, schema: StructType) -> DataFrame:
+def _with_zones(schema: StructType) -> StructType:
+    """Return columns whose times may have a zone in their text; those without one are UTC, as everywhere here."""
+    from pyspark.sql import types as T
+
+    def kind(type: T.DataType) -> T.DataType:
+        return T.TimestampType() if isinstance(type, T.TimestampNTZType) else type
+
+    return T.StructType([T.StructField(field.name, kind(field.dataType)) for field in schema])
+
+
+def decode_messages(messages: DataFrame, schema: StructType, headers: Sequence[str] = ()) -> DataFrame:
     """Return the columns in the JSON of messages; a message that is something else is an error."""
     from pyspark.sql import functions as F
 
     text = F.col("value").cast("string")
-    return messages.select(F.from_json(text, schema, {"mode": "FAILFAST"}).alias("event")).select("event.*")
+    return with_message(messages, F.from_json(text, schema, {"mode": "FAILFAST"}), headers)
+
+
+def with_message(messages: DataFrame, event: Column, headers: Sequence[str] = ()) -> DataFrame:
+    """Return the columns of an event beside those of its message, where these have names of their own.
+
+    A header becomes a column of text, NULL where a message has none; of several with one name the last counts.
+    """
+    from pyspark.sql import functions as F
+
+    found = messages.withColumn("key", F.col("key").cast("string")).withColumn("event", event)
+    named = set(found.select("event.*").columns)
+    about = [name for name in ABOUT if name in messages.columns and name not in named]
+    for name in headers:
+        if name in named or name in about:
+            raise usage_error(f"'{name}' is a header, and a column already", "leave it out of --headers")
+    return found.select("event.*", *about, *(_read_header(name).alias(name) for name in headers))
+
+
+def _read_header(name: str) -> Column:
+    """Return the text of a header."""
+    from pyspark.sql import functions as F
+
+    same = F.filter("headers", lambda one: one["key"] == F.lit(name))
+    return F.try_element_at(same, F.lit(-1))["value"].cast("string")
 
 
 def _read_schema(spark: SparkSession, given: str, text: TextOptions = PLAIN) -> StructType:

@@ -20,9 +20,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from sparkleene.columns import compare
+from sparkleene.columns.arrow import as_numpy, fill_null, make_array, make_scalar
 from sparkleene.columns.durations import settle, types_of
 from sparkleene.columns.expressions import Floats, Value, drop_sides, evaluate, evaluate_arithmetic, rank_sides
-from sparkleene.columns.fields import as_numpy, bounds
+from sparkleene.columns.fields import bounds
 from sparkleene.errors import Place
 from sparkleene.language.bound import Call, Field, Literal_, Term
 from sparkleene.language.operators import FLIPPED
@@ -51,7 +52,7 @@ def rank_comparison(
     if any(pa.types.is_null(value.type) for value in found.values.values()):
         nothing = np.full(table.num_rows, math.nan)
         return nothing, nothing
-    weights = _weights(Call("-", found.condition.args))
+    weights = weigh_attributes(Call("-", found.condition.args))
     if weights is not None and all(value.type == pa.int64() for value in found.values.values()):
         return _move(weights, found.values, comparison.op != comparison.condition.op)
     return _bisect(found, comparison, place)
@@ -92,29 +93,29 @@ Weights = dict[Field | None, int]
 """A linear sum: how often each attribute is in it, and under None its constant."""
 
 
-def _weights(term: Term) -> Weights | None:
+def weigh_attributes(term: Term) -> Weights | None:
     """Return a term as a sum with whole weights, None if it is not that."""
     if isinstance(term, Field):
         return {term: 1}
     if isinstance(term, Literal_):
         whole = isinstance(term.value, int) and not isinstance(term.value, bool)
         return {None: int(term.value)} if whole else None  # type: ignore[arg-type]
-    found = [_weights(arg) for arg in term.args]
+    found = [weigh_attributes(arg) for arg in term.args]
     parts = [one for one in found if one is not None]
     if len(parts) < len(found):
         return None
     if term.op == "neg":
-        return _scaled(parts[0], -1)
+        return _scale(parts[0], -1)
     if term.op in ("+", "-"):
-        left, right = parts[0], _scaled(parts[1], 1 if term.op == "+" else -1)
+        left, right = parts[0], _scale(parts[1], 1 if term.op == "+" else -1)
         return {key: left.get(key, 0) + right.get(key, 0) for key in {**left, **right}}
     if term.op == "*":
         left, right = parts if parts[1].keys() == {None} else parts[::-1]
-        return _scaled(left, right[None]) if right.keys() == {None} else None
+        return _scale(left, right[None]) if right.keys() == {None} else None
     return None
 
 
-def _scaled(weights: Weights, factor: int) -> Weights:
+def _scale(weights: Weights, factor: int) -> Weights:
     return {key: weight * factor for key, weight in weights.items()}
 
 
@@ -141,9 +142,9 @@ def _move(weights: Weights, values: dict[Field, Value], turned: bool) -> tuple[F
 
 def _sum(terms: list[tuple[int, Value]], constant: int) -> Value:
     """Return sums of columns of integers with weights, which fit 64 bits."""
-    total: Value = pa.scalar(constant)
+    total: Value = make_scalar(constant)
     for weight, value in terms:
-        total = pc.add(total, pc.multiply(value, pa.scalar(weight)))
+        total = pc.add(total, pc.multiply(value, make_scalar(weight)))
     return total
 
 
@@ -170,16 +171,16 @@ def _bisect(found: _Parts, threshold: Threshold, place: Place) -> tuple[Floats, 
 
     def at(term: Term, place_of_value: Array) -> Value:
         """Return a term where each row of the other event meets one of the values."""
-        columns = {name.path[0]: distinct.take(pa.array(place_of_value)), **others}
+        columns = {name.path[0]: distinct.take(make_array(place_of_value)), **others}
         return evaluate(drop_sides(term), pa.table(columns), place)
 
     low, high = np.zeros(rows, np.int64), np.full(rows, len(distinct), np.int64)
     if len(distinct):
         ends = [np.full(rows, end) for end in (0, len(distinct) - 1)]
-        _check_infinite(condition, name, [at(_moving(condition, name), end) for end in ends], others, place)
+        _check_infinite(condition, name, [at(_value_side(condition, name), end) for end in ends], others, place)
     for _ in range(len(distinct).bit_length() if rows else 0):
         middle = (low + high) // 2
-        holds = as_numpy(pc.fill_null(at(condition, np.minimum(middle, len(distinct) - 1)), False))
+        holds = as_numpy(fill_null(at(condition, np.minimum(middle, len(distinct) - 1)), False))
         before, open_ = holds == first, low < high
         low = np.where(open_ & before, middle + 1, low)
         high = np.where(open_ & ~before, middle, high)
@@ -187,13 +188,13 @@ def _bisect(found: _Parts, threshold: Threshold, place: Place) -> tuple[Floats, 
     return (border, ranks) if side else (ranks, border)
 
 
-def _moving(condition: Call, name: Field) -> Term:
+def _value_side(condition: Call, name: Field) -> Term:
     """Return the side of a condition that the value is in."""
     return condition.args[0] if name in fields(condition.args[0]) else condition.args[1]
 
 
-def _fixed(condition: Call, name: Field) -> Term:
-    """Return the other side."""
+def _other_side(condition: Call, name: Field) -> Term:
+    """Return the side of a condition that the value is not in."""
     return condition.args[1] if name in fields(condition.args[0]) else condition.args[0]
 
 
@@ -206,7 +207,7 @@ def _check_infinite(
     """
     if condition.op not in ("<=", ">="):
         return
-    bound = evaluate(drop_sides(_fixed(condition, name)), pa.table(others), place)
+    bound = evaluate(drop_sides(_other_side(condition, name)), pa.table(others), place)
     if not pa.types.is_floating(bound.type) or not _any(pc.is_inf(bound)):
         return
     known = [pc.is_valid(value) for value in others.values()]

@@ -12,7 +12,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from sparkleene.columns.fields import EXACT, as_numpy, bounds, decode, doubles, integers, kind, value_type
+from sparkleene.columns.arrow import as_numpy, fill_null, make_array, make_scalar
+from sparkleene.columns.fields import EXACT, bounds, decode, doubles, integers, kind, value_type
 from sparkleene.language.operators import FLIPPED
 
 Value = Any
@@ -32,7 +33,7 @@ _UNITS = ("s", "ms", "us", "ns")
 def parse_constant(text: str, type: pa.DataType, value: Value) -> Value:
     """Return a text constant as a time of a type, as it is for other types; ValueError if it is no time."""
     if pa.types.is_time(type):
-        return pa.scalar(datetime.time.fromisoformat(text), pa.time64("us"))
+        return make_scalar(datetime.time.fromisoformat(text), pa.time64("us"))
     if not (pa.types.is_timestamp(type) or pa.types.is_date(type)):
         return value
     zone = type.tz if pa.types.is_timestamp(type) else None
@@ -106,8 +107,8 @@ def _align_numbers(left: Value, right: Value, fixed: tuple[bool, bool]) -> tuple
     floats = [pa.types.is_floating(value.type) for value in (left, right)]
     decimals = [pa.types.is_decimal(value.type) for value in (left, right)]
     if any(decimals) and any(floats):
-        left = _written(left) if floats[0] and fixed[0] else left
-        right = _written(right) if floats[1] and fixed[1] else right
+        left = _exact_constant(left) if floats[0] and fixed[0] else left
+        right = _exact_constant(right) if floats[1] and fixed[1] else right
         if pa.types.is_floating(left.type) or pa.types.is_floating(right.type):
             return left.cast(pa.float64(), safe=False), right.cast(pa.float64(), safe=False)
     if any(decimals):
@@ -128,7 +129,7 @@ def _align_numbers(left: Value, right: Value, fixed: tuple[bool, bool]) -> tuple
     return left, right
 
 
-def _written(value: Value) -> Value:
+def _exact_constant(value: Value) -> Value:
     """Return a float constant as the decimal that was written, as it is where that is too long."""
     number = value.as_py()
     if number is None or not math.isfinite(number):
@@ -137,14 +138,14 @@ def _written(value: Value) -> Value:
     assert isinstance(exponent, int)
     if len(digits) + abs(exponent) > 38:
         return value
-    return pa.scalar(Decimal((sign, digits, exponent)))
+    return make_scalar(Decimal((sign, digits, exponent)))
 
 
 def compare(op: str, left: Value, right: Value) -> Value:
-    """Compare aligned values."""
+    """Compare values row by row; a comparison with NULL is NULL."""
     if pa.types.is_null(left.type) or pa.types.is_null(right.type):
         column = next((value for value in (left, right) if not isinstance(value, pa.Scalar)), None)
-        none = pa.scalar(None, pa.bool_())
+        none = make_scalar(None, pa.bool_())
         return none if column is None else pa.nulls(len(column), pa.bool_())
     for one, two, name in ((left, right, op), (right, left, FLIPPED[op])):
         if pa.types.is_dictionary(one.type) and isinstance(two, pa.Scalar):
@@ -166,7 +167,7 @@ def _on_dictionary(op: str, column: Value, scalar: Value) -> Value:
 
 def _exactly(op: str, ints: Value, floats: Value) -> Value:
     """Compare int64 with float64 where a cast would round."""
-    whole, gap = (_filled(value) for value in (ints, floats))
+    whole, gap = (_fill_zeros(value) for value in (ints, floats))
     floor = np.floor(gap)
     inside = (floor >= -(2.0**63)) & (floor < 2.0**63)
     near = np.where(inside, floor, 0).astype(np.int64)
@@ -174,16 +175,16 @@ def _exactly(op: str, ints: Value, floats: Value) -> Value:
     sign = np.where((sign == 0) & (gap > floor), -1, sign)
     sign = np.where(inside, sign, np.where(gap > 0, -1, 1)).astype(np.int8)
     null = [pc.is_null(value) for value in (ints, floats)]
-    result = OPERATORS[op](pa.scalar(int(sign)) if sign.ndim == 0 else pa.array(sign), 0)
-    return pc.if_else(pc.or_(*null), pa.scalar(None, pa.bool_()), result)
+    result = OPERATORS[op](make_scalar(int(sign)) if sign.ndim == 0 else make_array(sign), make_scalar(0))
+    return pc.if_else(pc.or_(*null), make_scalar(None, pa.bool_()), result)
 
 
-def _filled(value: Value) -> Any:
+def _fill_zeros(value: Value) -> Any:
     """Return values as numpy, with 0 for NULL."""
     if isinstance(value, pa.Scalar):
         item = value.as_py()
         return np.asarray(0 if item is None else item, np.int64 if value.type == pa.int64() else np.float64)
-    return as_numpy(pc.fill_null(value, pa.scalar(0, value.type)))
+    return as_numpy(fill_null(value, 0))
 
 
 # ---- pairs of rows
@@ -207,10 +208,10 @@ def ranks(left: Value, right: Value, rows: int) -> tuple[Floats, Floats]:
     if kind(left.type) in ("number", "timestamp", "zoned timestamp", "time of day", "duration") and not (
         pa.types.is_decimal(left.type)
     ):
-        shifted = _shifted([integers(left)] if same else [integers(left), integers(right)])
+        shifted = _shift([integers(left)] if same else [integers(left), integers(right)])
         if shifted is not None:
             return shifted[0], shifted[-1]
-    coded = _ranked(left) if same else _ranked(_joined(left, right))
+    coded = _rank(left) if same else _rank(_join(left, right))
     return (coded, coded) if same else (coded[:rows], coded[rows:])
 
 
@@ -226,7 +227,7 @@ def _direct(column: Value) -> bool:
     return is_exact(column) if column.type == pa.int64() else bool(column.type == pa.float64())
 
 
-def _shifted(columns: list[Value]) -> list[Floats] | None:
+def _shift(columns: list[Value]) -> list[Floats] | None:
     """Return int64 values less their least, as float64, or None if their range is beyond 2^53."""
     ends = [each for each in map(bounds, columns) if each is not None]
     if not ends:
@@ -234,17 +235,17 @@ def _shifted(columns: list[Value]) -> list[Floats] | None:
     low, high = min(end[0] for end in ends), max(end[1] for end in ends)
     if high - low > EXACT:
         return None
-    return [doubles(pc.subtract(column, low)) for column in columns]
+    return [doubles(pc.subtract(column, make_scalar(low))) for column in columns]
 
 
-def _joined(left: Value, right: Value) -> Value:
+def _join(left: Value, right: Value) -> Value:
     """Return the rows of both sides below each other."""
     if left.type != right.type:
         left, right = decode(left), decode(right)
     return pa.chunked_array([*left.chunks, *right.chunks], left.type)
 
 
-def _ranked(column: Value) -> Floats:
+def _rank(column: Value) -> Floats:
     """Return the dense rank of each value among the distinct ones, NaN for NULL."""
     return dense_ranks(column)[0]
 
@@ -256,11 +257,11 @@ def dense_ranks(column: Value) -> tuple[Floats, Value]:
     array([ 1., nan,  0.,  1.])
     """
     if pa.types.is_floating(column.type):
-        column = pc.add(column, 0.0)  # -0.0 is 0.0
+        column = pc.add(column, make_scalar(0.0))  # -0.0 is 0.0
     coded = column if pa.types.is_dictionary(column.type) else column.dictionary_encode()
     coded = coded.unify_dictionaries()
     if coded.num_chunks == 0:
-        return np.zeros(0), pa.array([], value_type(column.type))
+        return np.zeros(0), make_array([], value_type(column.type))
     values = coded.chunk(0).dictionary
     order = pc.array_sort_indices(values)
     place = as_numpy(pc.rank(values, tiebreaker="dense")).astype(np.float64) - 1
@@ -268,7 +269,7 @@ def dense_ranks(column: Value) -> tuple[Floats, Value]:
     if len(values) and place.max() + 1 < len(values):  # a dictionary may hold a value twice
         distinct = distinct.unique()
     table = np.append(place, math.nan)
-    codes = [pc.fill_null(chunk.indices.cast(pa.int64()), len(values)) for chunk in coded.chunks]
+    codes = [fill_null(chunk.indices.cast(pa.int64()), len(values)) for chunk in coded.chunks]
     return np.concatenate([table[as_numpy(part)] for part in codes]), distinct
 
 
@@ -280,7 +281,7 @@ def _mixed_ranks(left: Value, right: Value) -> tuple[Floats, Floats]:
     place = {value: rank for rank, value in enumerate(sorted({*values[0], *values[1]}))}
     tables = [np.array([*(place[v] for v in each), math.nan], np.float64) for each in values]
     first, second = (
-        table[as_numpy(pc.fill_null(part.indices, len(part.dictionary)))]
+        table[as_numpy(fill_null(part.indices, len(part.dictionary)))]
         for table, part in zip(tables, parts, strict=True)
     )
     return first, second

@@ -17,6 +17,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from sparkleene.columns import compare
+from sparkleene.columns.arrow import make_scalar
 from sparkleene.columns.fields import decode, describe_type, find_column, kind, value_type
 from sparkleene.errors import DataError, Place
 from sparkleene.language.bound import Call, Field, Interval, Literal_, Term
@@ -82,7 +83,7 @@ def settle_for_doubles(term: Term, table: pa.Table, place: Place = Place()) -> T
         if getattr(value_type(type), "unit", "") != "ns":
             return type
         ticks = count_ticks(decode(find_column(table, field.path, place, field.span)), "nanos")
-        whole = pc.all(pc.equal(pc.multiply(pc.divide(ticks, 1000), 1000), ticks)).as_py()
+        whole = pc.all(pc.equal(pc.multiply(pc.divide(ticks, make_scalar(1000)), make_scalar(1000)), ticks)).as_py()
         return pa.timestamp("us", getattr(type, "tz", None)) if whole is not False and kind(type) in TIMES else type
 
     return settle(term, coarse, place).term
@@ -147,16 +148,16 @@ class _Settler:
         parts = [self.settle(arg) for arg in term.args]
         if term.op in compare.OPERATORS:
             parts = self._alike(term, self._read_texts(parts), "compare")
-            return self._made(term, parts, "boolean")
+            return self._rebuild(term, parts, "boolean")
         if term.op in _CHOICES:
             parts = self._alike(term, self._read_texts(parts), "choose between")
             known = [part for part in parts if part.kind != "null"] or parts
             if known[0].kind in (*TIMES, "duration"):
                 parts = [self.ticks(part) for part in parts]
-            return self._made(term, parts, known[0].kind, known[0].zone)
+            return self._rebuild(term, parts, known[0].kind, known[0].zone)
         if term.op in ("neg", "abs") and parts[0].kind in ("duration", EITHER):
             closed = parts if parts[0].kind == EITHER else [self.ticks(parts[0])]
-            return self._made(term, closed, parts[0].kind)
+            return self._rebuild(term, closed, parts[0].kind)
         if term.op in ("+", "-", "*", "/", "%"):
             return self._arithmetic(term, parts)
         if term.op in ("micros", "nanos"):
@@ -167,7 +168,7 @@ class _Settler:
             raise self.place.error("wrong-type", message, term.span, help, [self._tell(term.args[0], parts[0])])
         words = ("and", "or", "not", "isnull", "like")
         result = "boolean" if term.op in words else "text" if term.op in ("lower", "upper") else "number"
-        return self._made(term, [self.close(part) for part in parts], result)
+        return self._rebuild(term, [self.close(part) for part in parts], result)
 
     def close(self, part: Settled) -> Settled:
         """Return a part that stands by itself: nothing beside it says what an open constant is."""
@@ -177,23 +178,23 @@ class _Settler:
         """Return a sum, difference, product or quotient."""
         kinds = [part.kind for part in parts]
         if not {*kinds} & {*TIMES, "duration", EITHER}:
-            return self._made(term, parts, "number")
+            return self._rebuild(term, parts, "number")
         if "null" in kinds:
-            return self._made(term, [self.ticks(self._number(part)) for part in parts], "null")
+            return self._rebuild(term, [self.ticks(self._number(part)) for part in parts], "null")
         shapes = tuple("time" if word in TIMES else word for word in kinds)
         result = _RESULTS.get((shapes[0], term.op, shapes[1]))
         if result is None or (shapes == ("time", "time") and kinds[0] != kinds[1]):
             raise self._mismatch(term, parts, _VERBS[term.op])
         if result == "time":
             time = parts[0] if shapes[0] == "time" else parts[1]
-            return self._made(term, [self.ticks(part) for part in parts], time.kind, time.zone)
+            return self._rebuild(term, [self.ticks(part) for part in parts], time.kind, time.zone)
         if "number" in shapes and result == "number":
-            return self._made(term, [self._number(part) for part in parts], "number")
+            return self._rebuild(term, [self._number(part) for part in parts], "number")
         if result == EITHER:
-            return self._made(term, parts, EITHER)
+            return self._rebuild(term, parts, EITHER)
         if result == "ratio":
-            return self._made(term, [self.ticks(part) for part in parts], "number")
-        found = self._made(term, [self.ticks(part) for part in parts], result)
+            return self._rebuild(term, [self.ticks(part) for part in parts], "number")
+        found = self._rebuild(term, [self.ticks(part) for part in parts], result)
         return found._replace(term=self._whole(found.term)) if term.op in "*/" else found
 
     def _alike(self, term: Call, parts: list[Settled], verb: str) -> list[Settled]:
@@ -224,7 +225,7 @@ class _Settler:
         type = pa.timestamp(_ARROW[self.unit], beside.zone)
         text = part.term.value
         try:
-            ticks = count_ticks(compare.parse_constant(text, type, pa.scalar(text)), self.unit).as_py()
+            ticks = count_ticks(compare.parse_constant(text, type, make_scalar(text)), self.unit).as_py()
         except (ValueError, pa.ArrowInvalid) as error:
             message = f"{text!r} is text and does not read as a time"
             help = "write it like '2024-05-31', '2024-05-31 23:59:59' or '2024-05-31T23:59:59Z'"
@@ -264,7 +265,7 @@ class _Settler:
     def _count(self, interval: Interval) -> int:
         return int(interval.milliseconds * PER_SECOND[self.unit] / 1000)
 
-    def _made(self, term: Call, parts: Sequence[Settled], kind: str, zone: str | None = None) -> Settled:
+    def _rebuild(self, term: Call, parts: Sequence[Settled], kind: str, zone: str | None = None) -> Settled:
         """Return an expression of settled parts; the same one where nothing changed."""
         args = tuple(part.term for part in parts)
         same = all(one is other for one, other in zip(args, term.args, strict=True))

@@ -20,6 +20,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from sparkleene.columns import compare, functions
+from sparkleene.columns.arrow import as_numpy, fill_null, make_array, make_scalar
 from sparkleene.columns.durations import count_ticks, from_ticks, settle, types_of
 from sparkleene.columns.fields import describe_column, doubles, find_column, kind, nan_to_null, sample, simplify
 from sparkleene.errors import Place, Span
@@ -58,10 +59,7 @@ def evaluate_condition(term: Term, table: pa.Table, place: Place = Place()) -> T
         return np.full(table.num_rows, value.as_py() is True)
     if pa.types.is_null(value.type):
         return np.zeros(table.num_rows, bool)
-    truth = pc.fill_null(value, False)
-    chunks = truth.chunks if isinstance(truth, pa.ChunkedArray) else [truth]
-    parts = [np.asarray(chunk.to_numpy(zero_copy_only=False)) for chunk in chunks]
-    return parts[0] if len(parts) == 1 else np.concatenate([np.zeros(0, bool), *parts])
+    return as_numpy(fill_null(value, False))
 
 
 def evaluate_number(term: Term, table: pa.Table, place: Place = Place(), *, boolean: bool = False) -> Floats:
@@ -145,7 +143,7 @@ class _Evaluator:
         if term.op in ("and", "or", "not"):
             for arg, value in zip(term.args, values, strict=True):
                 self.check(arg, value, "boolean", f"{term.op.upper()} needs a condition")
-            truth = [_typed(value, pa.bool_()) for value in values]
+            truth = [_give_type(value, pa.bool_()) for value in values]
             kernel = pc.and_kleene if term.op == "and" else pc.or_kleene
             return pc.invert(truth[0]) if term.op == "not" else reduce(kernel, truth)
         if term.op in compare.OPERATORS:
@@ -175,21 +173,21 @@ class _Evaluator:
         kinds = {kind(value.type) for value in values} - {"null"}
         if len(kinds) > 1 or kinds & {"other"}:
             message = f"{term.op.upper()} needs values of one kind"
-            notes = [self._told(arg, value) for arg, value in zip(term.args, values, strict=True)]
+            notes = [self._describe(arg, value) for arg, value in zip(term.args, values, strict=True)]
             raise self.place.error("wrong-type", message, term.span, notes=notes)
 
     def check(self, term: Term, value: Value, wanted: str, message: str) -> None:
         """Raise unless a value is of the wanted kind, or always NULL."""
         if kind(value.type) not in (wanted, "null"):
             help = "convert the column in the data" if isinstance(term, Field) else None
-            raise self.place.error("wrong-type", f"{message}, but {self._told(term, value)}", term.span, help)
+            raise self.place.error("wrong-type", f"{message}, but {self._describe(term, value)}", term.span, help)
 
     def comparable(self, left: Term, first: Value, right: Term, second: Value, op: str) -> tuple[Value, Value]:
         """Return both sides of a comparison in one type where that loses nothing, or raise."""
         kinds = (kind(first.type), kind(second.type))
         for term, value, word in ((left, first, kinds[0]), (right, second, kinds[1])):
             if word == "other":
-                raise self.place.error("wrong-type", self._told(term, value), term.span)
+                raise self.place.error("wrong-type", self._describe(term, value), term.span)
         try:
             if isinstance(left, Literal_) and isinstance(left.value, str):
                 first = compare.parse_constant(left.value, second.type, first)
@@ -201,22 +199,22 @@ class _Evaluator:
                 text, other, column = right, left, first
             raise self.place.error(
                 "wrong-type",
-                f"{self._told(text, None)} and does not read as {self._type(column)}",
+                f"{self._describe(text, None)} and does not read as {self._type(column)}",
                 text.span,
                 "write it like '2024-05-31', '2024-05-31 23:59:59' or '2024-05-31T23:59:59Z'",
-                [self._told(other, column)],
+                [self._describe(other, column)],
             ) from error
         kinds = (kind(first.type), kind(second.type))
         if kinds[0] != kinds[1] and "null" not in kinds:
             span = _over(left, right)
-            notes = [self._told(left, first), self._told(right, second)]
+            notes = [self._describe(left, first), self._describe(right, second)]
             message = f"cannot compare {_KIND[kinds[0]]} with {_KIND[kinds[1]]} by {op}"
             raise self.place.error("wrong-type", message, span, self._advice(kinds, left, right, op), notes)
         try:
             return compare.align(first, second, (isinstance(left, Literal_), isinstance(right, Literal_)))
         except pa.ArrowInvalid as error:
             message = "the two sides have no common unit of time in which both fit 64 bits"
-            notes = [self._told(left, first), self._told(right, second)]
+            notes = [self._describe(left, first), self._describe(right, second)]
             raise self.place.error("overflow", message, _over(left, right), notes=notes) from error
 
     def name(self, term: Term) -> str:
@@ -226,7 +224,7 @@ class _Evaluator:
         text = self.place.source[term.span.start : term.span.end]
         return f"'{text}'" if text else "this expression"
 
-    def _told(self, term: Term, value: Value) -> str:
+    def _describe(self, term: Term, value: Value) -> str:
         """Return what a term is: a column with its type and a sample, or a constant."""
         if isinstance(term, Field):
             return describe_column(term.path, find_column(self.table, term.path, self.place, term.span))
@@ -303,18 +301,18 @@ def literal(value: Scalar | Interval) -> Value:
     """
     assert not isinstance(value, Interval), "durations are settled before"
     if value is None or (isinstance(value, float) and math.isnan(value)):
-        return pa.scalar(None, pa.null())
+        return make_scalar(None, pa.null())
     if isinstance(value, int) and not isinstance(value, bool) and not -(2**63) <= value < 2**63:
         if abs(value) < 10**38:
-            return pa.scalar(Decimal(value), pa.decimal128(38, 0))
+            return make_scalar(Decimal(value), pa.decimal128(38, 0))
         try:
-            return pa.scalar(float(value))
+            return make_scalar(float(value))
         except OverflowError:
-            return pa.scalar(math.copysign(math.inf, value))
-    return pa.scalar(value)
+            return make_scalar(math.copysign(math.inf, value))
+    return make_scalar(value)
 
 
-def _typed(value: Value, type: pa.DataType) -> Value:
+def _give_type(value: Value, type: pa.DataType) -> Value:
     """Return values that are always NULL as NULLs of a type."""
     return value.cast(type) if pa.types.is_null(value.type) else value
 
@@ -325,7 +323,7 @@ def _typed(value: Value, type: pa.DataType) -> Value:
 def _arithmetic(op: str, values: list[Value]) -> Value:
     """Apply an operator to numbers: in int64 or decimal where all are, else in double."""
     if any(pa.types.is_null(value.type) for value in values):
-        values = [_typed(value, pa.int64()) for value in values]
+        values = [_give_type(value, pa.int64()) for value in values]
     floats = any(pa.types.is_floating(value.type) for value in values) or op == "/"
     decimals = any(pa.types.is_decimal(value.type) for value in values)
     if not floats and decimals and op != "%":
@@ -339,13 +337,15 @@ def _arithmetic(op: str, values: list[Value]) -> Value:
         result = _KERNELS[op](*values)
         return nan_to_null(result) if pa.types.is_floating(result.type) else result
     a, b = values
-    zero = pa.scalar(0, b.type)
-    b = pc.if_else(pc.equal(b, zero), pa.scalar(None, b.type), b)
+    zero = make_scalar(0, b.type)
+    b = pc.if_else(pc.equal(b, zero), make_scalar(None, b.type), b)
     if op == "/":
         return nan_to_null(pc.divide(a, b))
     if pa.types.is_floating(a.type):
         return _fmod(a, b)
-    b = pc.if_else(pc.equal(b, -1), pa.scalar(1, pa.int64()), b)  # the least int64 has no quotient by -1
+    b = pc.if_else(
+        pc.equal(b, make_scalar(-1)), make_scalar(1, pa.int64()), b
+    )  # the least int64 has no quotient by -1
     return pc.subtract(a, pc.multiply(pc.divide(a, b), b))
 
 
@@ -367,8 +367,8 @@ def _fmod(a: Value, b: Value) -> Value:
     with np.errstate(invalid="ignore"):
         result = np.fmod(*(_array(value) for value in (a, b)))
     if result.ndim == 0:
-        return nan_to_null(pa.scalar(float(result)))
-    return pa.array(result, from_pandas=True)
+        return nan_to_null(make_scalar(float(result)))
+    return make_array(result, nan_is_null=True)
 
 
 def _array(value: Value) -> Any:

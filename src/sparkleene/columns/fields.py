@@ -10,6 +10,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from sparkleene.columns.arrow import as_numpy, make_array, make_scalar
 from sparkleene.errors import NOWHERE, DataError, Place, Span, suggest, suggest_column
 from sparkleene.language.bound import Path
 
@@ -87,7 +88,12 @@ def simplify(column: Column) -> Column:
     if type == pa.binary_view():
         return column.cast(pa.large_binary())
     if pa.types.is_date64(type):
-        return column.cast(pa.date32())
+        try:
+            return column.cast(pa.date32())
+        except pa.ArrowInvalid as error:
+            message = f"a column of dates (date64) has a value that is not at midnight: {error}"
+            help = "cast it to pa.timestamp('ms'), which keeps the time of the day"
+            raise Place().error("wrong-type", message, help=help) from None
     if pa.types.is_decimal(type) and not pa.types.is_decimal256(type):
         return column if pa.types.is_decimal128(type) else column.cast(pa.decimal128(18, type.scale))
     return column
@@ -123,8 +129,8 @@ def nan_to_null(value: Any) -> Any:
     """Return float64 values with NULL for NaN."""
     nan = pc.is_nan(value)
     if isinstance(value, pa.Scalar):
-        return pa.scalar(None, value.type) if nan.as_py() else value
-    return pc.if_else(nan, pa.scalar(None, pa.float64()), value) if pc.any(nan).as_py() else value
+        return make_scalar(None, value.type) if nan.as_py() else value
+    return pc.if_else(nan, make_scalar(None, pa.float64()), value) if pc.any(nan).as_py() else value
 
 
 def kind(type: pa.DataType) -> str:
@@ -216,15 +222,6 @@ def doubles(column: Column) -> np.ndarray[Any, np.dtype[np.float64]]:
     return as_numpy(column).astype(np.float64, copy=False)
 
 
-def as_numpy(column: Column) -> np.ndarray[Any, Any]:
-    """Return a column as a numpy array, without a copy where there is one chunk and no NULL."""
-    if isinstance(column, pa.ChunkedArray):
-        if column.num_chunks != 1:
-            return np.asarray(column.to_numpy())
-        column = column.chunk(0)
-    return np.asarray(column.to_numpy(zero_copy_only=False))
-
-
 def join_arrays(parts: Iterable[pa.Array]) -> np.ndarray[Any, Any]:
     """Return Arrow arrays without NULL as one numpy array."""
     arrays = [as_numpy(part) for part in parts]
@@ -240,7 +237,7 @@ def map_pieces(function: Callable[[pa.Array], pa.Array], column: Column) -> pa.C
         chunk.slice(start, PIECE)
         for chunk in (column.chunks if isinstance(column, pa.ChunkedArray) else [column])
         for start in range(0, len(chunk), PIECE)
-    ] or [pa.array([], column.type)]
+    ] or [make_array([], column.type)]
     if len(pieces) == 1:
         return pa.chunked_array([function(pieces[0])])
     with ThreadPoolExecutor(pa.cpu_count()) as pool:

@@ -14,6 +14,7 @@ import pyarrow.csv as pc_csv
 import pyarrow.json as pc_json
 import pyarrow.parquet as pq
 
+from sparkleene.columns.arrow import make_array
 from sparkleene.columns.delimiters import guess_delimiter
 from sparkleene.columns.fields import kind
 from sparkleene.columns.hive import PartitionColumn, check_partition, infer_partitions
@@ -70,12 +71,12 @@ class EventFile:
 
     @cached_property
     def schema(self) -> pa.Schema:
-        """The columns."""
+        """The names and types of the columns."""
         try:
             if self.kind == "csv":
                 columns = self.text.columns
-                schema = self._csv_schema() if columns is None else self._named(columns)
-                return self._timed(schema)
+                schema = self._csv_schema() if columns is None else self._name_columns(columns)
+                return self._mark_times(schema)
             if self.kind == "json":
                 return self._json.schema
             return self._folder_schema() if self.inside else pq.read_schema(self.path)
@@ -151,7 +152,7 @@ class EventFile:
             if name in self.partitions:
                 check_partition(self.inside, name)
                 column = self.partitions[name]
-                values = pa.array([column.values[texts[name]] for texts in order], column.type)
+                values = make_array([column.values[texts[name]] for texts in order], column.type)
                 found[name] = values.cast(_partition_type(column)).take(number)
             else:
                 found[name] = table.column(name)
@@ -167,7 +168,7 @@ class EventFile:
         ) as reader:
             return reader.schema
 
-    def _named(self, columns: Sequence[str]) -> pa.Schema:
+    def _name_columns(self, columns: Sequence[str]) -> pa.Schema:
         """Return the columns of a CSV file without a header, by the names given."""
         if self._bare:
             return pa.schema([(name, pa.null()) for name in columns])
@@ -204,7 +205,7 @@ class EventFile:
         """Return the columns that are read as text, whatever they look like."""
         return {} if self.text.time is None or self.text.format is None else {self.text.time: pa.string()}
 
-    def _timed(self, schema: pa.Schema) -> pa.Schema:
+    def _mark_times(self, schema: pa.Schema) -> pa.Schema:
         """Return the columns of a file, of which one has times in a format."""
         if self.text.format is None or self.text.time not in schema.names:
             return schema
@@ -345,17 +346,17 @@ def _open_path(given: str) -> list[EventFile]:
         help = None if is_uri(given) else suggest_file(given)
         raise PLACE.error("missing-file", f"there is no file '{path}'", help=help)
     if not path.is_dir():
-        return [EventFile(one, _kind(one)) for one in (_shown(file, given) for file in found)]
+        return [EventFile(one, _kind(one)) for one in (_display_path(file, given) for file in found)]
     if not found:
         help = f"files of events end in {', '.join((*PARQUET, *CSV, *JSON))}"
         raise PLACE.error("unreadable-file", f"the folder '{path}' has no files of events", help=help)
-    inside = [_shown(file, given) for file in found]
+    inside = [_display_path(file, given) for file in found]
     if {_by_name(one) or "parquet" for one in inside} == {"parquet"}:
         return [EventFile(path, "parquet", inside=tuple(file for file in found if file.size) or tuple(found))]
     return [EventFile(one, _kind(one)) for one in inside]
 
 
-def _shown(file: File, given: str) -> Path:
+def _display_path(file: File, given: str) -> Path:
     """Return the path of a file as it was given: from here, or from the root."""
     return Path(file.path if os.path.isabs(given) else os.path.relpath(file.path))
 

@@ -13,6 +13,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from sparkleene.columns.arrow import as_numpy, fill_null, make_array, make_scalar
 from sparkleene.columns.compare import OPERATORS
 from sparkleene.columns.fields import decode, doubles, kind, value_type
 
@@ -44,8 +45,8 @@ def apply_to_number(op: str, value: Value, digits: int = 0) -> Value:
     whole = (pc.floor if op == "floor" else pc.ceil)(value)
     if not pa.types.is_floating(value.type):
         return whole
-    inside = pc.and_(pc.greater_equal(whole, -(2.0**63)), pc.less(whole, 2.0**63))
-    return pc.if_else(inside, whole, pa.scalar(None, pa.float64())).cast(pa.int64(), safe=False)
+    inside = pc.and_(pc.greater_equal(whole, make_scalar(-(2.0**63))), pc.less(whole, make_scalar(2.0**63)))
+    return pc.if_else(inside, whole, make_scalar(None, pa.float64())).cast(pa.int64(), safe=False)
 
 
 def _round(value: Value, digits: int) -> Value:
@@ -55,23 +56,23 @@ def _round(value: Value, digits: int) -> Value:
     if not pa.types.is_floating(value.type):
         return pc.round(value, ndigits=min(digits, value.type.scale), round_mode="half_towards_infinity")
     if isinstance(value, pa.Scalar):
-        return value if value.as_py() is None else pa.scalar(_round_float(value.as_py(), digits))
-    return pa.array(round_doubles(doubles(value), digits), from_pandas=True)
+        return value if value.as_py() is None else make_scalar(_round_float(value.as_py(), digits))
+    return make_array(round_doubles(doubles(value), digits), nan_is_null=True)
 
 
 def _round_integers(value: Value, digits: int) -> Value:
     if isinstance(value, pa.Scalar):
-        return _round_integers(pa.array([value.as_py()], pa.int64()), digits)[0]
+        return _round_integers(make_array([value.as_py()], pa.int64()), digits)[0]
     if digits > 19:
-        return pc.multiply(value, 0)
-    numbers = np.asarray(pc.fill_null(value, 0))
+        return pc.multiply(value, make_scalar(0))
+    numbers = as_numpy(fill_null(value, 0))
     size = np.abs(numbers.astype(object)) if digits == 19 else np.abs(numbers).astype(np.uint64)
     step = 10**digits if digits == 19 else np.uint64(10**digits)
     whole = (size // step + (2 * (size % step) >= step)) * step
     if len(whole) and int(whole.max()) >= 2**63:
         raise pa.ArrowInvalid("rounded beyond 64 bits")
-    rounded = pa.array(np.where(numbers < 0, -1, 1) * whole.astype(np.int64))
-    return pc.if_else(pc.is_valid(value), rounded, pa.scalar(None, pa.int64()))
+    rounded = make_array(np.where(numbers < 0, -1, 1) * whole.astype(np.int64))
+    return pc.if_else(pc.is_valid(value), rounded, make_scalar(None, pa.int64()))
 
 
 def round_doubles(numbers: np.ndarray[Any, Any], digits: int) -> np.ndarray[Any, Any]:
@@ -123,14 +124,14 @@ def apply_to_text(op: str, value: Value, pattern: str = "") -> Value:
 def _map_text(value: Value, function: Callable[[Value], Value]) -> Value:
     """Apply a function to text, once to each value of a dictionary."""
     if isinstance(value, pa.Scalar):
-        return function(pa.array([value.as_py()], value_type(value.type)))[0]
+        return function(make_array([value.as_py()], value_type(value.type)))[0]
     if not pa.types.is_dictionary(value.type):
         chunks = value.chunks if isinstance(value, pa.ChunkedArray) else [value]
-        parts = [function(chunk) for chunk in chunks] or [function(pa.array([], value.type))]
+        parts = [function(chunk) for chunk in chunks] or [function(make_array([], value.type))]
         return pa.chunked_array(parts)
     chunks = value.chunks if isinstance(value, pa.ChunkedArray) else [value]
     parts = [function(chunk.dictionary).take(chunk.indices) for chunk in chunks]
-    return pa.chunked_array(parts or [function(pa.array([], value_type(value.type)))])
+    return pa.chunked_array(parts or [function(make_array([], value_type(value.type)))])
 
 
 def _case(plain: Callable[[Value], Value], full: Callable[[str], str]) -> Callable[[Value], Value]:
@@ -141,7 +142,7 @@ def _case(plain: Callable[[Value], Value], full: Callable[[str], str]) -> Callab
             return plain(texts)
         coded = texts.dictionary_encode()
         words = [full(word) for word in coded.dictionary.to_pylist()]
-        return pa.array(words, texts.type).take(coded.indices)
+        return make_array(words, texts.type).take(coded.indices)
 
     return change
 
@@ -183,7 +184,7 @@ def choose(op: str, values: Sequence[Value]) -> Value:
 def _better(before: Callable[..., Value], one: Value, two: Value) -> Value:
     """Return the first of two values, NULL if both are."""
     second = pc.or_kleene(pc.is_null(one), before(two, one))
-    return pc.if_else(pc.and_(pc.is_valid(two), pc.fill_null(second, False)), two, one)
+    return pc.if_else(pc.and_(pc.is_valid(two), fill_null(second, False)), two, one)
 
 
 def _in_one_type(values: Sequence[Value]) -> list[Value]:

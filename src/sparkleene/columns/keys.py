@@ -10,8 +10,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from sparkleene.columns.arrow import as_numpy, fill_null, make_array, make_scalar
 from sparkleene.columns.fields import (
-    as_numpy,
     bounds,
     decode,
     describe_column,
@@ -45,7 +45,7 @@ def codes(table: pa.Table, path: Path, place: Place = Place()) -> tuple[Codes, p
     if kind(column.type) == "other":
         raise place.error("wrong-type", f"a key cannot be formed: {describe_column(path, found)}")
     if column.null_count == len(column):
-        return np.full(len(column), -1, np.int32), pa.array([], value_type(found.type))
+        return np.full(len(column), -1, np.int32), make_array([], value_type(found.type))
     if pa.types.is_dictionary(column.type):
         return _from_dictionary(column)
     if column.type == pa.int64():
@@ -53,18 +53,18 @@ def codes(table: pa.Table, path: Path, place: Place = Place()) -> tuple[Codes, p
         if ends is not None and ends[1] - ends[0] < _room(len(column)):
             return _from_range(column, ends[0], ends[1], type)
     if column.type == pa.float64():
-        column = pc.add(column, 0.0)  # -0.0 is 0.0
-    coded, values = _hashed(column)
+        column = pc.add(column, make_scalar(0.0))  # -0.0 is 0.0
+    coded, values = _hash_codes(column)
     return coded, values.cast(type)
 
 
-def _hashed(column: Any) -> tuple[Codes, pa.Array]:
+def _hash_codes(column: Any) -> tuple[Codes, pa.Array]:
     """Code values of any type by hashing.
 
     One thread: merging the dictionaries of several took longer than it saved.
     """
     coded = column.dictionary_encode()
-    parts = [pc.fill_null(c.indices, -1) if c.null_count else c.indices for c in coded.chunks]
+    parts = [fill_null(c.indices, -1) if c.null_count else c.indices for c in coded.chunks]
     return join_arrays(parts), coded.chunk(0).dictionary
 
 
@@ -75,10 +75,10 @@ def _room(rows: int) -> int:
 
 def _from_range(column: Any, low: int, high: int, type: pa.DataType) -> tuple[Codes, pa.Array]:
     """Code integers of a small range without hashing, in order of value."""
-    shifted = pc.subtract(column, low)
-    raw = as_numpy(pc.fill_null(shifted, high - low + 1) if column.null_count else shifted)
+    shifted = pc.subtract(column, make_scalar(low))
+    raw = as_numpy(fill_null(shifted, high - low + 1) if column.null_count else shifted)
     compact, used, _ = _dense(raw, high - low + 1, bool(column.null_count))
-    return compact, pa.array(used + low).cast(type)
+    return compact, make_array(used + low).cast(type)
 
 
 def _from_dictionary(column: Any) -> tuple[Codes, pa.Array]:
@@ -89,7 +89,7 @@ def _from_dictionary(column: Any) -> tuple[Codes, pa.Array]:
     if size == 0:
         return np.full(len(column), -1, np.int32), values
     raw = join_arrays(
-        pc.fill_null(chunk.indices.cast(pa.int64()), size) if chunk.null_count else chunk.indices
+        fill_null(chunk.indices.cast(pa.int64()), size) if chunk.null_count else chunk.indices
         for chunk in unified.chunks
     )
     distinct = values.dictionary_encode()
@@ -97,7 +97,7 @@ def _from_dictionary(column: Any) -> tuple[Codes, pa.Array]:
         merge = np.append(as_numpy(distinct.indices), len(distinct.dictionary))
         raw, values, size = _take(merge, raw), distinct.dictionary, len(distinct.dictionary)
     compact, used, _ = _dense(raw, size, bool(column.null_count))
-    return compact, values if len(used) == size else values.take(pa.array(used))
+    return compact, values if len(used) == size else values.take(make_array(used))
 
 
 def _dense(raw: Codes, size: int, nulls: bool) -> tuple[Codes, Codes, Codes]:
@@ -126,7 +126,7 @@ def _scatter(raw: Codes, size: int) -> Codes:
 
 def _take(values: Codes, indices: Codes) -> Codes:
     """Return `values[indices]`, which Arrow does faster; all indices are in range."""
-    return as_numpy(pc.take(pa.array(values), pa.array(indices), boundscheck=False))
+    return as_numpy(pc.take(make_array(values), make_array(indices), boundscheck=False))
 
 
 def combine_codes(keys: Sequence[Codes], sizes: Sequence[int]) -> tuple[Codes, Codes]:
@@ -167,15 +167,15 @@ def _pair(one: Codes, size: int, two: Codes, count: int) -> tuple[Codes, Codes]:
             both[absent] = total
         code, _, row = _dense(both, total, nulls)
         return code, row
-    code, size = _slotted(both.astype(np.int64, copy=False), absent)
+    code, size = _slot_codes(both.astype(np.int64, copy=False), absent)
     return code, _scatter(code, size).astype(np.int64) - 1
 
 
 SLOT_BITS = 18
-"""A table of so many bits of slots is about as large as a core's own cache."""
+"""Bits of a slot's number: a table of all slots is about as large as a core's own cache."""
 
 
-def _slotted(values: Codes, absent: Codes | None) -> tuple[Codes, int]:
+def _slot_codes(values: Codes, absent: Codes | None) -> tuple[Codes, int]:
     """Code non-negative integers, -1 where absent: by their slots in a small table, as far as that goes.
 
     A slot belongs to the last value written there. The rows of other values are hashed by Arrow, whose own
@@ -202,7 +202,7 @@ def _slotted(values: Codes, absent: Codes | None) -> tuple[Codes, int]:
     rest = np.flatnonzero(other)
     if not len(rest):
         return code, len(used)
-    found, distinct = _hashed(pa.chunked_array([values[rest]]))
+    found, distinct = _hash_codes(pa.chunked_array([values[rest]]))
     code[rest] = found + np.int32(len(used))
     return code, len(used) + len(distinct)
 

@@ -9,8 +9,9 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from sparkleene.columns.arrow import as_numpy, fill_null, make_array, make_scalar
 from sparkleene.columns.expressions import evaluate_condition
-from sparkleene.columns.fields import as_numpy, bounds, describe_column, find_column, kind, map_pieces, simplify
+from sparkleene.columns.fields import bounds, describe_column, find_column, kind, map_pieces, simplify
 from sparkleene.errors import DataError, Place, suggest
 from sparkleene.language.bound import Bound, Literal_, Term
 from sparkleene.threads import Pool
@@ -38,7 +39,7 @@ def label_masks(
         bits: dict[str, int] = {}
         for i, label in enumerate(bound.labels):
             bits[label.type] = bits.get(label.type, 0) | 1 << i
-        masks = _typed(find_column(table, (type_column,), place), bits, dtype, type_column, threads, place)
+        masks = _masks_by_type(find_column(table, (type_column,), place), bits, dtype, type_column, threads, place)
     seen: dict[Term, Masks] = {}
     for i, terms in enumerate(bound.local):
         for term in terms:
@@ -100,11 +101,11 @@ def _holds(term: Term, table: pa.Table, masks: Masks, label: int, place: Place) 
             raise
     own = np.flatnonzero(masks >> masks.dtype.type(label) & masks.dtype.type(1))
     holds = np.zeros(table.num_rows, bool)
-    holds[own] = evaluate_condition(term, table.take(pa.array(own)), place)
+    holds[own] = evaluate_condition(term, table.take(make_array(own)), place)
     return holds, False
 
 
-def _typed(
+def _masks_by_type(
     column: Any, bits: Mapping[str, int], dtype: np.dtype[Any], name: str, threads: int, place: Place
 ) -> Masks:
     """Return the masks of the values of a type column; no type has no bits."""
@@ -116,7 +117,7 @@ def _typed(
     if pa.types.is_null(column.type):
         return np.zeros(len(column), dtype)
     if not pa.types.is_dictionary(column.type):
-        lut, indices = _matched(simplify(column), bits, dtype)
+        lut, indices = _match_types(simplify(column), bits, dtype)
         return _look_up([(lut, chunk) for chunk in indices.chunks], dtype, threads)
     parts = []
     for chunk in column.chunks:
@@ -126,11 +127,11 @@ def _typed(
     return _look_up(parts, dtype, threads)
 
 
-def _matched(column: Any, bits: Mapping[str, int], dtype: np.dtype[Any]) -> tuple[Masks, pa.ChunkedArray]:
+def _match_types(column: Any, bits: Mapping[str, int], dtype: np.dtype[Any]) -> tuple[Masks, pa.ChunkedArray]:
     """Return a table of masks, and for each row its place in it, NULL for none."""
     if kind(column.type) == "text":
         names = list(bits)
-        values = pa.array(names, column.type)
+        values = make_array(names, column.type)
     else:
         numbers = {int(name): name for name in bits if _is_integer(name)}
         low, high = (-(2**63), 2**63) if column.type == pa.int64() else (0, 2**64)
@@ -138,10 +139,10 @@ def _matched(column: Any, bits: Mapping[str, int], dtype: np.dtype[Any]) -> tupl
         if ends is not None and ends[1] - ends[0] < 1 << 16:
             span = range(ends[0], ends[1] + 1)
             lut = np.array([bits[numbers[value]] if value in numbers else 0 for value in span], dtype)
-            return lut, pc.subtract(column, ends[0])
+            return lut, pc.subtract(column, make_scalar(ends[0]))
         inside = {value: name for value, name in numbers.items() if low <= value < high}
         names = list(inside.values())
-        values = pa.array(inside, pa.int64() if low else pa.uint64()).cast(column.type)
+        values = make_array(inside, pa.int64() if low else pa.uint64()).cast(column.type)
     lut = np.array([bits[name] for name in names], dtype)
     return lut, map_pieces(lambda piece: pc.index_in(piece, value_set=values), column)
 
@@ -158,13 +159,13 @@ def _look_up(parts: Sequence[tuple[Masks, pa.Array]], dtype: np.dtype[Any], thre
     start = 0
     for lut, indices in parts:
         for begin in range(0, len(indices), PIECE):
-            pieces.append((start + begin, pa.array(lut), indices.slice(begin, PIECE)))
+            pieces.append((start + begin, make_array(lut), indices.slice(begin, PIECE)))
         start += len(indices)
 
     def task(part: slice) -> None:
         for at, lut, indices in pieces[part]:
             found = pc.take(lut, indices, boundscheck=False)
-            masks[at : at + len(indices)] = as_numpy(pc.fill_null(found, 0) if found.null_count else found)
+            masks[at : at + len(indices)] = as_numpy(fill_null(found, 0) if found.null_count else found)
 
     Pool(threads).map(task, [slice(i, i + 1) for i in range(len(pieces))])
     return masks

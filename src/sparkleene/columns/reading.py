@@ -17,6 +17,7 @@ class Options:
     numbers: str = "double"
     offset: Fraction = Fraction(0)  # in milliseconds, or in the unit of the time column
     offset_in_ms: bool = False
+    timezone: str = "UTC"  # whose days and months windows go by
     masks: tuple[str, ...] = ()  # columns of ready label masks, which then need no types; see engine/substreams.py
     numbered: bool = True  # whether rows have an order of their own, and so numbers that errors can name
     choice: bytes | None = field(default=None, repr=False)  # whether copies share bursts, not by cost

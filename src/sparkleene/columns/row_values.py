@@ -5,6 +5,7 @@ from __future__ import annotations
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from sparkleene.columns.arrow import make_scalar
 from sparkleene.columns.durations import PER_SECOND, Unit, count_ticks
 from sparkleene.columns.expressions import evaluate
 from sparkleene.columns.fields import decode, value_type
@@ -30,7 +31,7 @@ def row_values(term: Term, table: pa.Table, place: Place = Place()) -> pa.Chunke
     if pa.types.is_duration(value.type):
         unit: Unit = "nanos" if value.type.unit == "ns" else "micros"
         ticks = count_ticks(value, unit).cast(pa.float64(), safe=False)
-        value = pc.divide(ticks, float(PER_SECOND[unit]))
+        value = pc.divide(ticks, make_scalar(float(PER_SECOND[unit])))
     value = decode(value)
     value = value if isinstance(value, pa.ChunkedArray) else pa.chunked_array([value])
     wanted = value_type(value.type)

@@ -8,17 +8,18 @@ import numpy as np
 import pyarrow as pa
 
 from sparkleene.columns.borders import rank_comparison
+from sparkleene.columns.calendar import find_calendar
 from sparkleene.columns.derived_columns import add_derived
 from sparkleene.columns.durations import settle_for_doubles
-from sparkleene.columns.expressions import evaluate, evaluate_number
+from sparkleene.columns.expressions import evaluate, evaluate_condition, evaluate_number
 from sparkleene.columns.keys import codes
 from sparkleene.columns.labels import label_masks
 from sparkleene.columns.measures import measure_type
 from sparkleene.columns.reading import Options
-from sparkleene.columns.times import check_durations, time_column, window_offset, window_units
+from sparkleene.columns.times import check_durations, drawn_units, time_column, window_offset, window_units
 from sparkleene.columns.values import exact_values, low_values, sum_values
 from sparkleene.errors import Place
-from sparkleene.language.bound import Field, Literal_, Term
+from sparkleene.language.bound import Drawn, Field, Literal_, Term
 from sparkleene.plan.aggregates import is_whole
 from sparkleene.plan.plan import Plan
 from sparkleene.plan.predicates import separate, sides
@@ -36,9 +37,15 @@ def result_schema(plan: Plan, table: pa.Table, options: Options, place: Place) -
     fields: list[tuple[str, pa.DataType]] = []
     if bound.window is not None:
         events = bound.window.unit == "events"
-        _, _, time = window_units(bound.window, time, place)
-        if bound.window.slide is not None and not events:
-            window_offset(options, time)
+        if isinstance(bound.window, Drawn):
+            _, _, time = drawn_units(bound.window, time, place)
+            for term in bound.window.conditions:
+                evaluate_condition(term, table, place)
+        else:
+            if find_calendar(bound.window, time, options, place) is None:
+                _, _, time = window_units(bound.window, time, place)
+            if bound.window.slide is not None and not events:
+                window_offset(options, time)
         type = pa.int64() if events else time.type
         fields += [("window_start", type), ("window_end", type)]
     if not options.masks:

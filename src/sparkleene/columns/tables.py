@@ -102,7 +102,7 @@ def read_data(
     """
     data = open_data(data)
     names = column_names(data)
-    needed = _needed(data, names, columns)
+    needed = _select_names(data, names, columns)
     if isinstance(data, pa.Table):
         return data.select(needed), _same
     if isinstance(data, pa.RecordBatch):
@@ -161,7 +161,7 @@ def _type_name(data: Any) -> str:
     return f"{type(data).__module__}.{type(data).__qualname__}".removeprefix("builtins.")
 
 
-def _needed(data: Any, names: list[str], columns: Collection[str] | None) -> list[str]:
+def _select_names(data: Any, names: list[str], columns: Collection[str] | None) -> list[str]:
     """Return the names of the needed columns, each of which is there once."""
     counts = Counter(names)
     wanted = counts if columns is None else columns

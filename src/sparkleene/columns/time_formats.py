@@ -12,7 +12,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from sparkleene.columns.fields import as_numpy, decode, kind
+from sparkleene.columns.arrow import as_numpy, fill_null, make_array, make_scalar
+from sparkleene.columns.fields import decode, kind
 from sparkleene.errors import Place
 
 Integers = np.ndarray[Any, np.dtype[np.int64]]
@@ -100,7 +101,7 @@ class TimeFormat:
         there = as_numpy(values.is_valid())
         parts = pc.extract_regex(values, self.pattern)
         fits = as_numpy(parts.is_valid())
-        fields = {letter: _filled(pc.struct_field(parts, [letter])) for letter in self.letters if letter != "%"}
+        fields = {letter: _fill_empty(pc.struct_field(parts, [letter])) for letter in self.letters if letter != "%"}
         numbers = {letter: _numbers(letter, field) for letter, field in fields.items()}
         for letter, (least, most) in LIMITS.items():
             if letter in numbers:
@@ -114,32 +115,32 @@ class TimeFormat:
             message = f"'{name}' is {value!r} in {where}, which is no time of the format '{self.text}'"
             notes = ["rows are counted from 0"] if numbered else []
             raise Place().error("unreadable-time", message, help=help, notes=notes)
-        return pa.array(micros, pa.int64(), mask=~there).cast(self.type)
+        return make_array(micros, pa.int64(), mask=~there).cast(self.type)
 
 
-def _filled(field: Any) -> Any:
+def _fill_empty(field: Any) -> Any:
     """Return the text of a part of times, empty where there is none."""
-    return pc.fill_null(field, "")
+    return fill_null(field, "")
 
 
 def _numbers(letter: str, field: Any) -> Integers:
     """Return the numbers that a part of times stands for, 0 where there is none."""
     if letter in ("b", "B"):
-        month = pc.index_in(pc.utf8_lower(pc.utf8_slice_codeunits(field, 0, 3)), pa.array(MONTHS))
-        return as_numpy(pc.fill_null(pc.add(month, 1), 0)).astype(np.int64)
+        month = pc.index_in(pc.utf8_lower(pc.utf8_slice_codeunits(field, 0, 3)), make_array(MONTHS, pa.string()))
+        return as_numpy(fill_null(pc.add(month, make_scalar(1)), 0)).astype(np.int64)
     if letter == "p":
-        return as_numpy(pc.equal(pc.utf8_lower(field), "pm")).astype(np.int64)
+        return as_numpy(pc.equal(pc.utf8_lower(field), make_scalar("pm"))).astype(np.int64)
     if letter == "z":
         return _offsets(field)
     if letter == "f":
         field = pc.utf8_rpad(field, 6, "0")
-    return as_numpy(pc.if_else(pc.equal(field, ""), "0", field).cast(pa.int64()))
+    return as_numpy(pc.if_else(pc.equal(field, make_scalar("")), make_scalar("0"), field).cast(pa.int64()))
 
 
 def _offsets(field: Any) -> Integers:
     """Return how many minutes zones are east of Greenwich."""
     digits = pc.replace_substring_regex(field, r"[^0-9]", "")
-    plain = pc.if_else(pc.equal(digits, ""), "0000", digits)
+    plain = pc.if_else(pc.equal(digits, make_scalar("")), make_scalar("0000"), digits)
     hours, minutes = (pc.utf8_slice_codeunits(plain, i, i + 2).cast(pa.int64()) for i in (0, 2))
     west = as_numpy(pc.starts_with(field, "-"))
     east: Integers = np.where(west, -1, 1) * (as_numpy(hours) * 60 + as_numpy(minutes))

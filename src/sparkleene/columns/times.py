@@ -11,20 +11,11 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from sparkleene.columns.fields import (
-    as_numpy,
-    bounds,
-    decode,
-    describe_column,
-    find_column,
-    integers,
-    kind,
-    sample,
-    simplify,
-)
+from sparkleene.columns.arrow import as_numpy, make_array
+from sparkleene.columns.fields import bounds, decode, describe_column, find_column, integers, kind, sample, simplify
 from sparkleene.columns.reading import Options
-from sparkleene.errors import NOWHERE, DataError, Place, suggest
-from sparkleene.language.bound import Finish, Window
+from sparkleene.errors import NOWHERE, DataError, Place, QueryError, suggest
+from sparkleene.language.bound import Drawn, Finish, Window
 from sparkleene.language.units import TICKS_PER_MS
 
 Numbers = np.ndarray[Any, Any]
@@ -37,7 +28,7 @@ class Time:
     """The times of all rows, and how to write times of that kind.
 
     `values` are int64 (timestamps, dates and durations in their unit, integers) or float64; `type` is that of
-    the window columns: the column's own, int64 for integers of any width, float64 for floats;
+    the window columns: the column's own, int64 for integers of any width, float64 for floats, date32 for dates;
     `ticks_per_ms` is how many of its units a millisecond is, None for a number that counts nobody knows what;
     `scale` is how many of them are one of the column's own unit.
     """
@@ -59,7 +50,7 @@ class Time:
         datetime.datetime(1970, 1, 1, 0, 1)
         """
         if pa.types.is_floating(self.type):
-            return pa.array(np.array([float(value) for value in values], np.float64))
+            return make_array(np.array([float(value) for value in values], np.float64))
         if isinstance(values, np.ndarray) and values.dtype.kind in "iu":
             numbers = values.astype(np.int64, copy=False)
         else:
@@ -67,7 +58,7 @@ class Time:
             if any(one != other for one, other in zip(whole, values, strict=True)):
                 raise ValueError("times of an integer column are integers")
             numbers = np.array(whole, np.int64)
-        array = pa.array(numbers)
+        array = make_array(numbers)
         return (array.cast(pa.int32()) if pa.types.is_date32(self.type) else array).cast(self.type)
 
 
@@ -81,7 +72,9 @@ def time_column(
     """
     path = tuple([name])
     column = find_column(table, path, place)
-    if pa.types.is_dictionary(column.type) and not pa.types.is_string(column.type.value_type):
+    if pa.types.is_date64(column.type) or (
+        pa.types.is_dictionary(column.type) and not pa.types.is_string(column.type.value_type)
+    ):
         column = simplify(column)
     type = column.type
     if time_unit is not None and time_unit not in TICKS_PER_MS:
@@ -103,7 +96,7 @@ def time_column(
     if pa.types.is_timestamp(type) or pa.types.is_duration(type):
         unit = _ARROW_UNITS[type.unit]
     elif pa.types.is_date(type):
-        unit = "days" if pa.types.is_date32(type) else "milliseconds"
+        unit = "days"
     else:
         raise _no_time(column, name, place, numbered)
     if time_unit is not None:
@@ -215,12 +208,7 @@ def window_units(window: Window, time: Time, place: Place = Place()) -> tuple[Fr
             raise place.mistake("unit-needed", message, window.span, "write for example WITHIN 10 minutes")
         factor = Fraction(1)
     elif time.ticks_per_ms is None:
-        raise place.mistake(
-            "unit-unknown",
-            "the window has a unit, but the time column is a number and nobody said what it counts",
-            window.span,
-            "pass time_unit, for example 'seconds', or write the window without a unit",
-        )
+        raise unknown_unit(window, place)
     else:
         factor = time.ticks_per_ms
     if _whole(window, factor) or pa.types.is_floating(time.type):
@@ -235,9 +223,26 @@ def window_units(window: Window, time: Time, place: Place = Place()) -> tuple[Fr
     for unit, name in _ARROW_UNITS.items():
         finer = TICKS_PER_MS[name]
         if finer > factor and _whole(window, finer):
-            return window.size * finer, _times(window.slide, finer), _refined(time, unit, place)
+            return window.size * finer, _times(window.slide, finer), _refine(time, unit, place)
     message = "the window is not a whole number of nanoseconds"
     raise place.mistake("window-not-integer", message, window.span)
+
+
+def unknown_unit(window: Window, place: Place) -> QueryError:
+    """Return the error for a window with a unit over numbers that count nobody knows what."""
+    message = "the window has a unit, but the time column is a number and nobody said what it counts"
+    help = "pass time_unit, for example 'seconds', or write the window without a unit"
+    return place.mistake("unit-unknown", message, window.span, help)
+
+
+def drawn_units(window: Drawn, time: Time, place: Place = Place()) -> tuple[Fraction | None, Fraction | None, Time]:
+    """Return the gap of sessions and the greatest length of windows as `window_units` returns lengths."""
+    if window.gap is None and window.most is None:
+        return None, None, time
+    first, second = (window.most, None) if window.gap is None else (window.gap, window.most)
+    assert first is not None
+    size, other, finer = window_units(Window(first, second, window.unit, window.span), time, place)
+    return (None, size, finer) if window.gap is None else (size, other, finer)
 
 
 def _times(slide: Fraction | None, factor: Fraction) -> Fraction | None:
@@ -250,12 +255,12 @@ def _whole(window: Window, factor: Fraction) -> bool:
     return all((length * factor).denominator == 1 for length in (window.size, window.slide or Fraction(0)))
 
 
-def _refined(time: Time, unit: str, place: Place) -> Time:
+def _refine(time: Time, unit: str, place: Place) -> Time:
     """Return times in a finer unit; dates become timestamps."""
     assert time.ticks_per_ms is not None
     ticks = TICKS_PER_MS[_ARROW_UNITS[unit]]
     factor = int(ticks / time.ticks_per_ms)
-    ends = bounds(pa.array(time.values))
+    ends = bounds(make_array(time.values))
     if ends is not None and not (ends[0] * factor >= -(2**63) and ends[1] * factor < 2**63):
         message = f"the window needs times in {_ARROW_UNITS[unit]}, and some are beyond the range of int64"
         raise place.error("overflow", message, NOWHERE, "choose a window of whole units of the time column")

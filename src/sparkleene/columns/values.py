@@ -12,9 +12,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from sparkleene.columns import compare
+from sparkleene.columns.arrow import as_numpy, fill_null, make_array, make_scalar
 from sparkleene.columns.fields import (
     EXACT,
-    as_numpy,
     bounds,
     decode,
     describe_column,
@@ -47,7 +47,7 @@ def _number(table: pa.Table, path: Path, place: Place, span: Span) -> Any:
         if word == "text":  # of text that is mostly numbers, show what is none
             text = decode(column)
             like = pc.match_substring_regex(text, r"^\s*[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?\s*$")
-            odd = text.filter(pc.equal(like, False))
+            odd = text.filter(pc.equal(like, make_scalar(False)))
             shown = odd if len(odd) else found
         message = f"a sum needs numbers, but {describe_column(path, shown)}"
         raise place.error("wrong-type", message, span, help)
@@ -80,7 +80,7 @@ def exact_values(
         result = _exact_decimals(column)
     else:
         ends = bounds(column)
-        filled = as_numpy(pc.fill_null(column, NULL))
+        filled = as_numpy(fill_null(column, NULL))
         result = None if ends is not None and ends[0] == NULL else ((filled, Fraction(1)),)
     if result is None:
         message = f"the values of '{'.'.join(path)}' have no exact form in a few 64-bit integers"
@@ -176,14 +176,14 @@ def _low_integers(
     base = 0 if low >= -EXACT and high <= EXACT else low
     back = np.zeros(0, np.int64)
     if high - base <= EXACT:
-        keys = doubles(pc.subtract(column, base))
+        keys = doubles(pc.subtract(column, make_scalar(base)))
     else:
         keys, values = compare.dense_ranks(column)
         back = as_numpy(values)
 
     def restore(found: Floats) -> pa.Array:
         whole = _nullable(sign * found, pa.int64())
-        whole = pa.array(back).take(whole) if len(back) else pc.add(whole, base)
+        whole = make_array(back).take(whole) if len(back) else pc.add(whole, make_scalar(base))
         if pa.types.is_date32(plain_type) or pa.types.is_time32(plain_type):
             whole = whole.cast(pa.int32())
         return whole.cast(plain_type).cast(type)
@@ -193,4 +193,4 @@ def _low_integers(
 
 def _nullable(keys: Floats, type: pa.DataType) -> pa.Array:
     """Return numbers with NULL for NaN."""
-    return pa.array(keys, from_pandas=True).cast(type)
+    return make_array(keys, nan_is_null=True).cast(type)

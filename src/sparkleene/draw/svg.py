@@ -55,12 +55,12 @@ class Canvas:
     """Shapes with the room that they take; y grows downwards."""
 
     def __init__(self) -> None:
-        """Start empty."""
+        """Begin a drawing without shapes, which takes no room."""
         self.shapes: list[str] = []
         self.left = self.right = self.top = self.bottom = 0.0
 
     def reach(self, left: float, top: float, right: float, bottom: float) -> None:
-        """Take room."""
+        """Make the drawing large enough to show a rectangle."""
         self.left, self.right = min(self.left, left), max(self.right, right)
         self.top, self.bottom = min(self.top, top), max(self.bottom, bottom)
 
@@ -125,7 +125,7 @@ class Canvas:
         self.reach(other.left, other.top + down, other.right, other.bottom + down)
 
     def to_svg(self, margin: float, title: str) -> str:
-        """Return the drawing."""
+        """Return the drawing as the text of an SVG file."""
         left, top = self.left - margin, self.top - margin
         width, height = self.right - left + margin, self.bottom - top + margin
         size = f'width="{number(width)}" height="{number(height)}"'

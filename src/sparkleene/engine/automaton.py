@@ -8,9 +8,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from sparkleene.engine.substreams import translate_masks
 from sparkleene.kernels.program import Program
 from sparkleene.language.bound import Path, Piece
-from sparkleene.plan.machine import Machine, machine
+from sparkleene.plan.machine import Machine, build, machine
 from sparkleene.plan.marks import Marked, Step, Variant, mark, no_marks
 from sparkleene.plan.physical import Physical, physical
 from sparkleene.plan.plan import Plan
@@ -28,7 +29,12 @@ def automaton(plan: Plan) -> Automaton:
 def momentary_automaton(plan: Plan) -> Automaton:
     """Return the automaton that tells which trends end at the last tick, for windows per trigger."""
     if "momentary" not in plan.memo:
-        plan.memo["momentary"] = Automaton(plan, machine(plan.bound, momentary=True))
+        made = plan.machine
+        if made.per_query:
+            made = build(made.operands, made.semantics, made.negated, momentary=True, per_query=True)
+        else:
+            made = machine(plan.bound, momentary=True)
+        plan.memo["momentary"] = Automaton(plan, made)
     found: Automaton = plan.memo["momentary"]
     return found
 
@@ -115,7 +121,8 @@ class Automaton:
             pair = self.plan.pair_between(self.machine, step.base[0], step.base[1])
             plain, variant = self._bit(step, observed)
             label = plain if variant.plain else number[plain, variant]
-            steps.append((step.source, label, step.target, -1 if observed else pair))
+            condition = -1 if observed or pair < 0 else self.plan.condition_of[pair]
+            steps.append((step.source, label, step.target, condition))
         return sorted(steps, key=lambda step: step[1])
 
     def _leave(self, bits: list[tuple[int, Variant]]) -> Array:
@@ -127,7 +134,7 @@ class Automaton:
             self._kept[mask, extended] = self.marked.lift(self.machine.keep(mask, extended=extended))
         return self._kept[mask, extended]
 
-    def mark_rows(self, mask: Array, observed: bool, absent: Callable[[Path], Array]) -> Array:
+    def mark_rows(self, mask: Array, observed: bool, absent: Callable[[Path], Array], threads: int = 1) -> Array:
         """Add the bits of marked labels to the masks of rows; `absent` tells where an attribute is NULL."""
         bits = self._bits(observed)
         plain = len(self.plan.bound.labels) + observed * len(self.plan.pairs)
@@ -135,7 +142,7 @@ class Automaton:
             return mask
         if mask.dtype == np.uint8 and not any(tracker.nullable for tracker in self.marked.trackers):
             every = np.arange(256, dtype=np.uint8)  # then the mask alone tells
-            return _add_marks(every, bits, plain, self.marked.trackers, absent)[mask]
+            return translate_masks(_add_marks(every, bits, plain, self.marked.trackers, absent), mask, threads)
         return _add_marks(mask, bits, plain, self.marked.trackers, absent)
 
 
@@ -192,3 +199,27 @@ def count_ways(program: Program) -> int:
     np.add.at(out, (np.repeat(np.arange(labels), np.diff(program.off)), program.src), 1)
     there = program.labels[:, None] >> np.arange(labels, dtype=np.uint64) & np.uint64(1)
     return max(1, int((there.astype(np.float64) @ out).max(initial=1)))
+
+
+def longest_path(program: Program) -> int | None:
+    """Return how many rows the longest trend has, None if there is no longest."""
+    after: list[set[int]] = [set() for _ in range(program.states)]
+    for s, d in zip(program.src.tolist(), program.dst.tolist(), strict=True):
+        after[s].add(d)
+    moved = np.concatenate([program.keep, program.leave])
+    moving, source = np.nonzero((moved >= 0) & (moved != np.arange(program.states)))
+    for s, d in zip(source.tolist(), moved[moving, source].tolist(), strict=True):
+        after[s].add(d)
+    waits = [0] * program.states
+    for targets in after:
+        for d in targets:
+            waits[d] += 1
+    length, ready, seen = [0] * program.states, [s for s, count in enumerate(waits) if not count], 0
+    while ready:  # states that all ways to them have been followed to
+        s, seen = ready.pop(), seen + 1
+        for d in after[s]:
+            length[d] = max(length[d], length[s] + 1)
+            waits[d] -= 1
+            if not waits[d]:
+                ready.append(d)
+    return max(length) if seen == program.states else None

@@ -47,8 +47,7 @@ class Bursts:
 
     def with_costs(self, dtype: Any, columns: int, sums: int) -> BurstArrays:
         """Return the arrays with the costs of a number system."""
-        cost = np.array(COSTS[np.dtype(dtype).name])
-        cost[[STEP, PRODUCT, CLOSED]] *= columns * (1 + sums)
+        cost = _costs_of(np.dtype(dtype).name, columns, sums)
         worth = np.array([_worth(copies, cost, not sums) for copies in self.copies], np.int64)
         each = np.tile(cost, (self.graphlets.template.size, 1))
         if self.choice.size:  # groups of copies in turn, instead of by cost
@@ -63,13 +62,22 @@ class Bursts:
             self.counter += counter
 
 
-def find_bursts(finder: CopyFinder, program: Program, symbol: Array, choice: bytes | None) -> Bursts | None:
-    """Find the sets of labels of a program for a stream of symbols; None where there are none."""
-    atoms = _atoms(program.labels)
+def find_bursts(
+    finder: CopyFinder, program: Program, symbol: Array, choice: bytes | None, negated: int = 0
+) -> Bursts | None:
+    """Find the sets of labels of a program for a stream of symbols; None where there are none.
+
+    Rows with a `negated` label are in no burst, for they move partial trends.
+    """
+    moving = program.labels & np.uint64(negated) != 0
+    there = ~moving
+    if negated:  # ticks of several rows have symbols too
+        there &= np.bincount(symbol, minlength=program.labels.size) > 0
+    atoms = _atoms(program.labels[there])
     if not atoms:
         return None
     sets = tuple(_joined(finder, program, symbol, atoms))
-    graphlets = _arrays(finder, sets, program)
+    graphlets = _arrays(finder, sets, program, moving)
     forced = np.frombuffer(choice or b"", np.uint8).copy()
     copies = tuple(finder.copies(labels) for labels in sets)
     return Bursts(sets, graphlets, copies, np.zeros((len(sets), COUNTERS), np.int64), forced)
@@ -156,18 +164,25 @@ def _saved(copies: Copies, rows: Array, bursts: Array) -> float:
     return total
 
 
-def expected(template: Template, copies: int, steps: Any) -> tuple[Any, Any]:
+def expected(template: Template, copies: int, steps: Any, sums: int = 0) -> tuple[Any, Any]:
     """Return what bursts of so many steps are expected to cost row by row, and shared, in nanoseconds."""
-    step, product, burst, closed = COSTS["complex128"]
+    step, product, burst, closed = _costs_of("complex128", 1, sums).tolist()
     width = template.inner + template.outer
-    once = closed if _closed(template) else steps * width * step
+    once = closed if _closed(template) and not sums else steps * width * step
     return copies * steps * step, burst + once + copies * template.inner * width * product
 
 
-def pays_from(copies: Copies) -> int | None:
-    """Return from how many rows on a burst is expected to be shared, None for never."""
-    found = _worth(copies, np.array(COSTS["complex128"]), True)
+def pays_from(copies: Copies, sums: int = 0) -> int | None:
+    """Return from how many rows on a burst is expected to be shared if so many sums are taken, None for never."""
+    found = _worth(copies, _costs_of("complex128", 1, sums), not sums)
     return None if found >= NEVER else found
+
+
+def _costs_of(system: str, columns: int, sums: int) -> Array:
+    """Return the costs of a number system for so many columns of a count and sums."""
+    cost = np.array(COSTS[system])
+    cost[[STEP, PRODUCT, CLOSED]] *= columns * (1 + sums)
+    return cost
 
 
 def _worth(copies: Copies, cost: Array, counts: bool) -> int:
@@ -199,16 +214,16 @@ def _groups(copies: Sequence[Copy]) -> list[list[Copy]]:
     return list(found.values())
 
 
-def _arrays(finder: CopyFinder, sets: Sequence[Labels], program: Program) -> BurstArrays:
-    """Write the templates and copies of all sets as arrays."""
+def _arrays(finder: CopyFinder, sets: Sequence[Labels], program: Program, moving: Array) -> BurstArrays:
+    """Write the templates and copies of all sets as arrays; those symbols that are `moving` are in none."""
     masks = program.labels
-    set_of = np.full(masks.size, -1, np.int64)
+    set_of = np.where(moving, len(sets), -1).astype(np.int64)
     symbols: list[Array] = []
     templates: list[Template] = []
     groups: list[tuple[int, list[Copy]]] = []
     group_off = [0]
     for k, labels in enumerate(sets):
-        here = np.flatnonzero(masks & _mask(labels))
+        here = np.flatnonzero((masks & _mask(labels) != 0) & ~moving)
         set_of[here] = k
         symbols.append(here)
         for template, copies in finder.copies(labels).items():

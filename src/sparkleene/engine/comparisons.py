@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
-from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -12,6 +12,7 @@ import pyarrow as pa
 from sparkleene.columns import expressions
 from sparkleene.columns.borders import rank_comparison
 from sparkleene.columns.durations import settle_for_doubles
+from sparkleene.columns.gaps import gap_limit
 from sparkleene.engine.function_code import FUNCTIONS, function_code
 from sparkleene.engine.substreams import SubStreams, read_only
 from sparkleene.errors import Place
@@ -20,10 +21,12 @@ from sparkleene.kernels.contiguous_labels import observe
 from sparkleene.kernels.program import Predicates
 from sparkleene.language.bound import Call, Interval, Literal_, Term
 from sparkleene.plan.plan import Plan
-from sparkleene.plan.predicates import Comparison, Threshold, separate, sides
+from sparkleene.plan.predicates import Comparison, Pair, Threshold, separate, sides
 from sparkleene.threads import Pool
 
 Array = np.ndarray[Any, Any]
+PIECE = 1 << 20  # rows that a thread looks at in one go
+EXACT = 2**52  # integers up to this, and twice as large, are exact as doubles
 OPERATORS = {"<": 0, "<=": 1, ">": 2, ">=": 3, "=": 4, "!=": 5}
 CODE = {"neg": conditions.NEG, "+": conditions.ADD, "-": conditions.SUB, "*": conditions.MUL,
         "/": conditions.DIV, "%": conditions.MOD, "and": conditions.AND, "or": conditions.OR,
@@ -33,9 +36,10 @@ CODE |= {op: conditions.CODE_LT + number for op, number in OPERATORS.items()}
 
 @dataclass
 class Comparisons:
-    """The predicates of a plan over rows in order: `f` holds columns of the earlier event, `g` of the later."""
+    """Pairs of predicates over rows in order: `f` holds columns of the earlier event, `g` of the later."""
 
-    plan: Plan
+    time: str  # the column that rows are in order of
+    pairs: Sequence[Pair]
     table: pa.Table
     rows: SubStreams
     place: Place
@@ -48,12 +52,12 @@ class Comparisons:
         """Return the predicates as kernels read them, and the columns of either side."""
         off, op, code_off = [0], [], [0]
         code: list[tuple[int, int]] = []
-        for pair in self.plan.pairs:
+        for pair in self.pairs:
             for c in pair.comparisons:
                 self._add_sides(c)
                 op.append(OPERATORS[c.op])
             off.append(len(op))
-        for pair in self.plan.pairs:
+        for pair in self.pairs:
             for i, term in enumerate(pair.general):
                 code += self._translate(settle_for_doubles(term, self.table, self.place))
                 if i:
@@ -73,11 +77,30 @@ class Comparisons:
 
     def _add_sides(self, comparison: Comparison | Threshold) -> int:
         """Add the two sides of a comparison as columns and return their number."""
+        if comparison.rises and (sides := self._time_sides(comparison)) is not None:
+            self.f.append(sides[0])
+            self.g.append(sides[1])
+            return len(self.f) - 1
         f, g = rank_comparison(comparison, self.table, self.place)
         ordered = self.rows.take(f, self.threads)
         self.f.append(ordered)
         self.g.append(ordered if f is g else self.rows.take(g, self.threads))
         return len(self.f) - 1
+
+    def _time_sides(self, comparison: Comparison | Threshold) -> tuple[Array, Array] | None:
+        """Return the sides of a comparison of times, made of the rows' times, which are in order already."""
+        time, known = self.rows.time, self.rows.per_ms
+        if time.dtype != np.int64 or not time.size:
+            return None
+        limit = gap_limit(comparison, self.time, known, self.table, self.place)
+        first, last = int(time.min()), int(time.max())
+        if limit is None or last - first > EXACT:
+            return None
+        if max(-first, last) > EXACT:
+            time = time - first
+        f = time.astype(np.float64)
+        whole = last - first + 2  # what is farther apart than all of them
+        return f, f - float(max(-whole, min(limit, whole)))
 
     def _translate(self, term: Term) -> list[tuple[int, int]]:
         """Translate a condition over two events into stack code."""
@@ -112,15 +135,16 @@ def observe_pairs(plan: Plan, predicates: Predicates, f: Array, g: Array, mask: 
     count = len(plan.bound.labels)
     bits = count + len(plan.pairs)
     out = np.empty(len(mask), np.uint8 if bits <= 8 else np.uint64)
-    joined = np.array([(pair.before, pair.after) for pair in plan.pairs], np.int64)
+    both = zip(plan.pairs, plan.condition_of, strict=True)
+    joined = np.array([(pair.before, pair.after, condition) for pair, condition in both], np.int64)
     holds = np.empty(len(mask), np.bool_)
     left, right = read_only(f), read_only(g)
 
     def task(part: slice) -> None:
         observe(predicates, left, right, mask, joined, count, part.start, part.stop, holds, out)
 
-    edges = np.linspace(0, len(mask), threads + 1).astype(np.int64).tolist()
-    Pool(threads).map(task, [slice(a, b) for a, b in pairwise(edges)])
+    size = min(PIECE, -(-len(mask) // threads) or 1)  # so that Ctrl-C is answered between two pieces
+    Pool(threads).map(task, [slice(a, min(a + size, len(mask))) for a in range(0, len(mask), size)])
     return read_only(out)
 
 

@@ -7,13 +7,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Any
+from dataclasses import dataclass
+from typing import Any, Literal
 
 import numpy as np
 
 from sparkleene.engine.arrays import Arrays
-from sparkleene.engine.automaton import count_ways
-from sparkleene.kernels import words
+from sparkleene.engine.automaton import count_ways, longest_path
+from sparkleene.kernels import totals, words
 from sparkleene.kernels.program import Program
 from sparkleene.plan.plan import Plan
 
@@ -30,6 +31,15 @@ ROW = 60.0  # a row through a vector
 ROW_MATRIX = 40.0  # more for a row through a matrix, for each state
 WORDS, WORDS_MATRIX = 3.0, 6.0  # the same by words of symbols
 PRODUCT = 16.0  # a multiplication of two entries of matrices
+UNIT = 1000.0  # a unit that windows are composed of, for the words that it begins and ends in
+STEP = 2.5  # a number that a row changes, where many do
+STACK_ROW = 150.0  # a row, or a window, of two stacks of rows
+STACK_DOUBLE, STACK_WIDE = 0.6, 4.0  # an addition to an entry of their matrices
+COUNT_ROW, COUNT_ADD = 10.0, 1.3  # a row of such stacks for counts in doubles, and an addition
+SAMPLE = 1 << 12  # rows that are looked at for a model
+
+Way = Literal["each", "units", "rows"]
+"""How windows that overlap are run: each by itself, as products of units, or by two stacks of rows."""
 
 
 def by_words(program: Program, rows: int) -> bool:
@@ -37,12 +47,22 @@ def by_words(program: Program, rows: int) -> bool:
     return rows >= WORTH_WORDS and bool(words.supports(program))
 
 
+def by_totals(program: Program, rows: int) -> bool:
+    """Tell whether sums of small machines are taken by matrices of symbols."""
+    return rows >= WORTH_WORDS and totals.supports(program)
+
+
 def bits_needed(arrays: Arrays, program: Program, rows: Array) -> Array:
     """Bound the binary logarithm of everything that can arise in windows of these numbers of rows."""
     slack = 4.0 + 2.0 * np.log2(rows + 1.0) + math.log2(arrays.largest)
     if program.mode != 0 and not arrays.forks:
         return np.asarray(slack + 2.0 * np.log2(rows + 1.0))
-    return np.asarray(slack + rows * math.log2(1.0 + count_ways(program)))
+    ways = count_ways(program)
+    bits = rows * math.log2(1.0 + ways)
+    longest = longest_path(program)
+    if longest is not None:  # as many rows are chosen at most
+        bits = np.minimum(bits, longest * np.log2(1.0 + ways * rows))
+    return np.asarray(slack + bits)
 
 
 def fits_doubles(arrays: Arrays, program: Program, rows: Array) -> Array:
@@ -73,30 +93,97 @@ def scan_seconds(plan: Plan, arrays: Arrays, lo: Array, hi: Array, threads: int)
     return float(max(total.max(initial=0.0), total.sum() / threads)) / 1e9
 
 
-def sliding_pays(program: Program, by_table: bool, lo: Array, hi: Array) -> bool:
-    """Tell whether composing units is cheaper than running every window by itself."""
-    single, composed = _costs(program, program.states, by_table, [(lo, hi)])
-    return 2 * _extent(lo, hi) <= int((hi - lo).sum()) and single > composed
+def sliding_way(arrays: Arrays, program: Program, by_table: bool, lo: Array, hi: Array) -> Way:
+    """Return the cheapest way to run windows that may overlap."""
+    if 2 * _extent(lo, hi) > int((hi - lo).sum()):
+        return "each"
+    each, units = _costs(program, program.states, by_table, [(lo, hi)])
+    costs: dict[Way, float] = {"each": each, "units": units, "rows": _stack_cost(arrays, program, lo, hi)}
+    return min(costs, key=lambda way: costs[way])
 
 
-def common_panes_pay(arrays: Arrays, spans: Sequence[Span], states: Sequence[int]) -> bool:
-    """Tell whether windows of several kinds cost less by common units than each kind by itself.
+def _stack_cost(arrays: Arrays, program: Program, lo: Array, hi: Array) -> float:
+    """Return the nanoseconds for windows by two stacks of rows."""
+    symbol = arrays.events.symbol
+    seen = np.bincount(symbol[:: max(1, symbol.size // SAMPLE)], minlength=program.labels.size)
+    there = program.labels[:, None] >> np.arange(program.off.size - 1, dtype=np.uint64) & np.uint64(1)
+    steps = float(seen @ (there @ np.diff(program.off).astype(np.uint64))) / max(1, seen.sum())
+    moving = (program.keep != np.arange(program.states)).any()
+    width = program.states * (1 + program.sum_of.size + program.low_adds.size)
+    number = STACK_DOUBLE if fits_doubles(arrays, program, hi - lo).all() else STACK_WIDE
+    results = np.unique(program.out_state).size
+    if number == STACK_DOUBLE and only_counts(program):
+        row = COUNT_ROW + COUNT_ADD * program.states * (steps + 1)
+        return float(_extent(lo, hi) * row + lo.size * (COUNT_ROW + results * program.states))
+    touched = 2 * steps + (2 * program.states if moving else 0)
+    row, window = STACK_ROW + 2 * touched * width * number, 2 * results * width * number
+    return float(_extent(lo, hi) * row + lo.size * (STACK_ROW + window * (1 + program.sum_of.size)))
 
-    By itself a kind has a machine of its own, with that many `states`.
+
+@dataclass(frozen=True)
+class Kind:
+    """Windows of one kind: the rows of each, and the machine that they have by themselves."""
+
+    span: Span
+    plan: Plan
+    labels: int  # that its queries have in the machine of all kinds
+
+
+def only_counts(program: Program) -> bool:
+    """Tell whether there are counts alone, and no tick moves partial trends."""
+    stays = bool((program.keep == np.arange(program.states)).all())
+    return stays and not program.sum_of.size and not program.low_adds.size
+
+
+def joint_way(
+    arrays: Arrays, kinds: Sequence[Kind], union: Span, plan: Plan, asked: bool, exact: bool
+) -> Way | None:
+    """Return how windows of several kinds cost least together, None where each kind by itself costs less.
+
+    By itself a kind has a machine of its own, and goes through rows that have one of its labels. `union` are the
+    windows of all that hold different rows. If it is `asked` for, some way is taken in any case. Where integers are
+    to be `exact`, windows are run one by one.
     """
-    program, rows = arrays.program, len(arrays.events.tick)
+    program, symbol = arrays.program, arrays.events.symbol
+    sample = program.labels[symbol[:: max(1, symbol.size // SAMPLE)]]
 
-    def costs(count: int, some: Sequence[Span]) -> tuple[float, float]:
-        return _costs(program, count, by_words(program._replace(states=count), rows), some)
+    def costs(of: Plan, some: Sequence[Span]) -> tuple[float, float]:
+        states = len(of.machine.states)
+        by_table = not exact and by_words(program._replace(states=states), len(symbol))
+        each, units = _costs(program, states, by_table, some)
+        return each if by_table else each * (1 + _steps(of) * STEP / ROW), math.inf if exact else units
 
-    single = sum(min(costs(count, [span])) for count, span in zip(states, spans, strict=True))
-    return costs(program.states, spans)[1] < single
+    single = 0.0
+    for kind in kinds:
+        share = np.count_nonzero(sample & np.uint64(kind.labels)) / max(1, sample.size)
+        single += share * min(costs(kind.plan, [kind.span]))
+    each = costs(plan, [union])[0]
+    units = costs(plan, [kind.span for kind in kinds])[1]
+    if not asked and min(each, units) >= single:
+        return None
+    return "each" if each < units else "units"
+
+
+def joint_may_pay(plan: Plan, alone: Sequence[tuple[Plan, int]]) -> bool:
+    """Tell, before rows are looked at, whether one machine for all kinds of windows may cost less.
+
+    By itself a kind goes through a row so many times. Small machines are always looked at.
+    """
+    if len(plan.machine.states) <= words.MAX_STATES:
+        return True
+    least = max(times for _, times in alone) * (ROW + STEP * _steps(plan))
+    return least < sum(times * (ROW + STEP * _steps(each)) for each, times in alone)
+
+
+def _steps(plan: Plan) -> float:
+    """Return how many numbers a row changes on average, if all labels are as frequent."""
+    return len(plan.machine.transitions) / len(plan.bound.labels) * plan.aggregates.width
 
 
 def matrices_pay_for_vectors(program: Program, rows: int, unit_rows: int, units: int, window_rows: int) -> bool:
     """Tell whether vectors go through the matrices of units, or through the rows themselves.
 
-    The units hold `unit_rows`; all windows together go through so many `units`, or through `window_rows`.
+    The units hold `unit_rows`; all windows together go through a number of `units`, or through `window_rows`.
     """
     matrix = WORDS_MATRIX if by_words(program, rows) else ROW + ROW_MATRIX * program.states
     cost = unit_rows * matrix + units * _products(program) * program.states**2
@@ -112,7 +199,7 @@ def vectors_pay(program: Program, lo: Array, hi: Array, matrices: int) -> bool:
 
 
 def matrices_are_smaller(plan: Plan, columns: int, rows: int, count: int, times: int = 1) -> bool:
-    """Tell whether that many matrices are so many times smaller, in bytes, than the rows they stand for."""
+    """Tell whether matrices take a fraction of the bytes of the rows that they stand for."""
     entries = len(plan.marked.states) ** 2 * plan.aggregates.width
     size = count * (8 * entries + CELL * (3 + len(plan.bound.keys)))
     return size * times <= CELL * columns * rows
@@ -129,8 +216,8 @@ def _costs(program: Program, states: int, by_table: bool, spans: Sequence[Span])
     """Return the nanoseconds for every window by itself, and for units that are composed."""
     vector, matrix = (WORDS, WORDS_MATRIX) if by_table else (ROW, ROW + ROW_MATRIX * states)
     rows = max(_extent(lo, hi) for lo, hi in spans)
-    windows = sum(min(_extent(lo, hi), lo.size) for lo, hi in spans)
-    composed = rows * matrix + windows * _products(program) * states**3
+    borders = np.unique(np.concatenate([one for span in spans for one in span])).size
+    composed = rows * matrix + borders * (UNIT * by_table + 2 * _products(program) * states**3)
     return sum(int((hi - lo).sum()) for lo, hi in spans) * vector, composed
 
 

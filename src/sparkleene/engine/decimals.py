@@ -9,7 +9,8 @@ from fractions import Fraction
 import numpy as np
 import pyarrow as pa
 
-from sparkleene.engine.parts import spread_column
+from sparkleene.columns.arrow import make_array
+from sparkleene.engine.outputs import spread_column
 from sparkleene.plan.aggregates import Made
 
 PLAIN = 600  # digits that Python converts itself, whatever its limit is
@@ -21,16 +22,16 @@ def exact_column(made: Made, parts: Sequence[Sequence[Fraction]]) -> pa.Array:
     counts = [int(row[-1]) for row in parts]
     if log is not None:
         per = 1.0 if log == 2 else math.log10(2)
-        return pa.array([_log2(count) * per if count else None for count in counts], pa.float64())
+        return make_array([_log2(count) * per if count else None for count in counts], pa.float64())
     if function == "count" and made.is_apart:
-        return pa.array(counts, pa.int64())
+        return make_array(counts, pa.int64())
     if function == "count":
-        return pa.array([digits_of(count) for count in counts], pa.string())
+        return make_array([digits_of(count) for count in counts], pa.string())
     if function == "sum":
         sums = [write_decimal(row[0]) if row[-1] else None for row in parts]
-        return pa.array(sums, pa.string())
+        return make_array(sums, pa.string())
     if function == "avg":
-        return pa.array([float(row[0] / row[-1]) if row[-1] else None for row in parts], pa.float64())
+        return make_array([float(row[0] / row[-1]) if row[-1] else None for row in parts], pa.float64())
     variance = np.array([float(row[0]) for row in parts], np.float64)
     return spread_column(function, variance, np.array([_as_double(count) for count in counts], np.float64))
 

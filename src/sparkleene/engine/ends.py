@@ -47,7 +47,7 @@ def find_ends(plan: Plan, arrays: Arrays) -> Ends:
     observed = real.size > count  # predicates have become labels
     if observed:
         real[count:] = [pair.after for pair in plan.pairs]
-    pairs, n = 0 if observed else len(plan.pairs), len(tick)
+    pairs, n = 0 if observed else len(plan.conditions), len(tick)
     column = np.full(pairs, -2, np.int64)
     left, right = np.zeros((pairs, n), np.int64), np.zeros((pairs, n), np.int64)
     cells = 1

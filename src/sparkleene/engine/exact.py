@@ -10,7 +10,8 @@ from typing import Any
 import numpy as np
 
 from sparkleene.engine.arrays import Arrays
-from sparkleene.engine.execute import Results, run_exact
+from sparkleene.engine.execute import Results
+from sparkleene.engine.whole_trends import run_exact
 from sparkleene.kernels.wide import is_positive, log2
 
 Array = np.ndarray[Any, Any]

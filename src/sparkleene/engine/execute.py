@@ -4,16 +4,30 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 
 from sparkleene.engine import cost
-from sparkleene.engine.arrays import Arrays, Runnable
+from sparkleene.engine.arrays import Arrays, Runnable, widen_symbols
 from sparkleene.engine.substreams import read_only
-from sparkleene.engine.windows import Units, Windows
+from sparkleene.engine.windows import Windows
 from sparkleene.kernels import bursts as burst_kernel
-from sparkleene.kernels import divide, fenwick, heap, linear, scan, wait_stack, words
+from sparkleene.kernels import (
+    divide,
+    fenwick,
+    heap,
+    latest_starts,
+    linear,
+    queue,
+    row_stack_counts,
+    row_stacks,
+    scan,
+    totals,
+    wait_stack,
+    words,
+)
 from sparkleene.kernels.matrices import chain, slide
 from sparkleene.kernels.program import Events, NumberSystem, Program
 from sparkleene.kernels.vectors import Table
@@ -25,7 +39,7 @@ Array = np.ndarray[Any, Any]
 BLOCK = 1 << 14  # units of sliding windows handled together
 PRODUCTS = 1 << 25  # of entries of matrices, in the units of a block: so that Ctrl-C need not wait for long
 MOST = 64  # windows side by side in one stretch
-STORES = {"trees": fenwick.run, "divide": divide.run, "heap": heap.run, "scan": scan.run}
+STORES = {"queue": queue.run, "trees": fenwick.run, "divide": divide.run, "heap": heap.run, "scan": scan.run}
 """The kernels that store events, by the names that the plan gives them."""
 
 
@@ -46,7 +60,8 @@ class Results:
 
     def where(self, chosen: Array) -> Results:
         """Keep the results of some windows."""
-        return Results(self.values[chosen], self.lows[chosen])
+        integers = None if self.integers is None else [self.integers[k] for k in chosen.tolist()]
+        return Results(self.values[chosen], self.lows[chosen], integers)
 
 
 def run_windows(arrays: Arrays, windows: Windows, threads: int, runnable: Runnable | None = None) -> Results:
@@ -54,10 +69,10 @@ def run_windows(arrays: Arrays, windows: Windows, threads: int, runnable: Runnab
     lo, hi = windows.lo, windows.hi
     runnable = runnable or arrays.main
     if not arrays.backward:
-        return _Execution(arrays, runnable, threads).run(lo, hi, windows.units)
+        return _Execution(arrays, runnable, threads).run(lo, hi, windows.composes)
     rows = len(arrays.events.tick)
     lo, hi = np.ascontiguousarray((rows - hi)[::-1]), np.ascontiguousarray((rows - lo)[::-1])
-    found = _Execution(arrays, runnable, threads).run(lo, hi, windows.units)
+    found = _Execution(arrays, runnable, threads).run(lo, hi, windows.composes)
     return Results(found.values[::-1], found.lows[::-1])
 
 
@@ -82,15 +97,37 @@ def run_exact(arrays: Arrays, lo: Array, hi: Array, primes: Sequence[int], threa
     return out.reshape(lo.size, program.classes, width, len(primes))
 
 
-def run_panes(arrays: Arrays, kinds: Sequence[Windows], units: Units, threads: int) -> list[Results]:
-    """Evaluate windows of several kinds by units that all of them are made of."""
+def run_panes(arrays: Arrays, kinds: Sequence[Windows], threads: int) -> list[Results]:
+    """Evaluate windows of several kinds by units that all of them are made of: the rows between their borders."""
     program = arrays.program
     execution = _Execution(arrays, arrays.main, threads)
     found = [Results.empty(program, windows.lo.size) for windows in kinds]
     given = [(w.lo, w.hi, r.values, r.lows) for w, r in zip(kinds, found, strict=True) if w.lo.size]
     table = words.prepare(program) if cost.by_words(program, len(arrays.events.tick)) else None
-    execution.slide(table, given, units)
+    execution.slide(table, given)
     return found
+
+
+def find_ends(arrays: Arrays, windows: Windows, threads: int) -> Array:
+    """Tell in which windows a trend ends with the last tick, by class, where the momentary machine only grows."""
+    assert arrays.momentary is not None
+    program, events = arrays.momentary.program, widen_symbols(arrays.events)
+    lo, hi = windows.lo, windows.hi
+    out = np.zeros((lo.size, program.classes), np.bool_)
+
+    def task(part: slice) -> None:
+        latest_starts.find_ends(program, events, lo[part], hi[part], out[part])
+
+    Pool(threads).map(task, shares(np.ones(lo.size, np.int64), threads))
+    return out
+
+
+def only_grows(runnable: Runnable) -> bool:
+    """Tell whether no tick moves or drops partial trends, apart from those that have ended."""
+    program = runnable.program
+    stays: Array = program.keep == np.arange(program.states)
+    stays[:, program.out_state] = True
+    return runnable.kernel == "linear" and bool(stays.all())
 
 
 @dataclass(frozen=True)
@@ -109,37 +146,49 @@ class _Execution:
     def pool(self) -> Pool:
         return Pool(self.threads)
 
-    def run(self, lo: Array, hi: Array, units: Units | None) -> Results:
+    @cached_property
+    def _totals(self) -> totals.Totals | None:
+        """The matrices of symbols by which counts and sums are taken together, None where they do not pay."""
+        events, shared = self.arrays.events, self.arrays.bursts is not None
+        if shared or events.symbol.dtype != np.uint8 or not cost.by_totals(self.program, len(events.tick)):
+            return None
+        return totals.prepare(self.program)
+
+    def run(self, lo: Array, hi: Array, composes: bool) -> Results:
         """Evaluate the windows lo[k]:hi[k], ordered by sub-stream.
 
-        `units` gives the panes or ticks that the windows are made of; they are composed where that is cheaper.
+        Windows that `composes` are products of matrices, where that is cheaper.
         """
         results = Results.empty(self.program, lo.size)
         if not lo.size:
             return results
         if self.runnable.kernel == "linear":
-            self._run_linear(lo, hi, units, results)
+            self._run_linear(lo, hi, composes, results)
             return results
         if self.runnable.kernel == "heap" and not self.arrays.forks:
             waits = wait_stack.prepare(self.program, self.arrays.predicates, self.arrays.events, self.arrays.tied)
             if waits is not None:
                 self._run_wait_stack(waits, lo, hi, results)
                 return results
-        if self.runnable.side_by_side and units is not None:
+        if self.runnable.side_by_side and composes:
             self._run_side_by_side(lo, hi, results)
         else:
             self._run_by_size(lo, hi, results)
         return results
 
-    def _run_linear(self, lo: Array, hi: Array, units: Units | None, results: Results) -> None:
+    def _run_linear(self, lo: Array, hi: Array, composes: bool, results: Results) -> None:
         bursts = self.arrays.bursts
         forced = bursts is not None and bursts.choice.size > 0
         table = None
         if not forced and cost.by_words(self.program, len(self.arrays.events.tick)):
             table = words.prepare(self.program)
-        slides = not forced and units is not None and lo.size > 1
-        if slides and units is not None and cost.sliding_pays(self.program, table is not None, lo, hi):
-            self.slide(table, [(lo, hi, results.values, results.lows)], units)
+        way: cost.Way = "each"
+        if not forced and composes and lo.size > 1:
+            way = cost.sliding_way(self.arrays, self.program, table is not None, lo, hi)
+        if way == "rows":
+            self._run_row_stacks(lo, hi, results)
+        elif way == "units":
+            self.slide(table, [(lo, hi, results.values, results.lows)])
         elif table is not None:
             self._run_words(table, lo, hi, results)
         else:
@@ -151,6 +200,8 @@ class _Execution:
         if self.runnable.kernel != "linear":
             kernel = STORES[self.runnable.kernel]
             kernel(program, self.arrays.predicates, events, field, lo, hi, out)
+        elif self._totals is not None and field.one.dtype == np.float64:
+            totals.run(program, self._totals, self._totals.zero, events, lo, hi, out.value)
         elif bursts is None or self.runnable is self.arrays.momentary:
             linear.run(program, events, field, lo, hi, out)
         else:
@@ -178,6 +229,36 @@ class _Execution:
             self.pool.map(task, shares(some_hi - some_lo, self.threads))
             results.values[index] = to_wide(out)
             results.lows[index] = out_low
+
+    def _run_row_stacks(self, lo: Array, hi: Array, results: Results) -> None:
+        """Run windows that overlap over the rows themselves, each of which comes and goes once."""
+        program, events = self.program, self.arrays.events
+        events = widen_symbols(events)
+        plain = cost.fits_doubles(self.arrays, program, hi - lo).all()
+        if plain and cost.only_counts(program) and self._run_stack_counts(events, lo, hi, results):
+            return
+        field = NumberSystem(
+            np.ones(program.states, np.float64 if plain else WIDE), np.zeros(program.states, np.uint64)
+        )
+        out = np.zeros(results.values.shape, field.one.dtype)
+
+        def task(part: slice) -> None:
+            row_stacks.run(program, events, field, lo[part], hi[part], Table(out[part], results.lows[part]))
+
+        self.pool.map(task, shares(np.ones(lo.size, np.int64), self.threads))
+        results.values[:] = to_wide(out)
+
+    def _run_stack_counts(self, events: Events, lo: Array, hi: Array, results: Results) -> bool:
+        """Count by two stacks in doubles; return False where rows tie."""
+        out = np.zeros((lo.size, self.program.classes))
+        done: list[bool] = []
+
+        def task(part: slice) -> None:
+            done.append(row_stack_counts.run(self.program, events, lo[part], hi[part], out[part]))
+
+        self.pool.map(task, shares(np.ones(lo.size, np.int64), self.threads))
+        results.values[:, :, 0] = to_wide(out)
+        return all(done)
 
     def _run_side_by_side(self, lo: Array, hi: Array, results: Results) -> None:
         """Run overlapping windows in the columns of one stretch: events are ranked and looked up once for all.
@@ -254,7 +335,7 @@ class _Execution:
             counts = np.zeros((index.size, program.classes, 1), WIDE)
             made = Table(matrices, np.zeros((*matrices.shape[:2], 0)))
             out_low = np.zeros((index.size, program.classes, 0))
-            chain(program, field, made, bounds[:-1], bounds[1:], Table(counts, out_low))
+            chain(program, field, made, bounds[:-1], bounds[1:], Table(counts, out_low), self.arrays.events.stop)
             results.values[index] = counts
 
     def _word_matrices(self, table: words.Words, lo: Array, hi: Array, out: Array) -> None:
@@ -271,14 +352,15 @@ class _Execution:
         field = NumberSystem(np.ones(states, WIDE), np.zeros(states, np.uint64))
         linear.write_matrices(self.program, self.arrays.events, field, lo, hi, Table(out, low))
 
-    def slide(
-        self, table: words.Words | None, spans: Sequence[tuple[Array, Array, Array, Array]], units: Units
-    ) -> None:
-        """Compose units to windows, of one kind or several: rows from, rows to, and where their results go."""
+    def slide(self, table: words.Words | None, spans: Sequence[tuple[Array, Array, Array, Array]]) -> None:
+        """Compose units to windows, of one kind or several: rows from, rows to, and where their results go.
+
+        A unit is the rows between two borders of windows that are next to each other.
+        """
         if not spans:
             return
         program = self.program
-        unit_lo, unit_hi = units()
+        unit_lo, unit_hi = find_units([(lo, hi) for lo, hi, _, _ in spans])
         kinds = [
             (np.searchsorted(unit_lo, lo, "left"), np.searchsorted(unit_lo, hi, "left"), values, lows)
             for lo, hi, values, lows in spans
@@ -306,10 +388,25 @@ class _Execution:
             self.matrices(table, unit_lo[some], unit_hi[some], matrices, low)
             for first, last, values, lows in here:
                 made = Table(matrices, low)
-                slide(program, field, made, first - begin, last - begin, Table(values, lows))
+                to = Table(values, lows)
+                slide(program, field, made, first - begin, last - begin, to, self.arrays.events.stop)
 
         every = min(int(first[0]) for first, *_ in kinds), max(int(first[-1]) for first, *_ in kinds)
         self.pool.map(task, [slice(begin, begin + block) for begin in range(every[0], every[1] + 1, block)])
+
+
+def find_units(spans: Sequence[cost.Span]) -> cost.Span:
+    """Return the rows between the borders of windows, in order; rows that no window holds are left out.
+
+    >>> lo, hi = np.array([0, 4, 12]), np.array([6, 10, 15])
+    >>> [unit.tolist() for unit in find_units([(lo, hi)])]
+    [[0, 4, 6, 12], [4, 6, 10, 15]]
+    """
+    starts, ends = (np.sort(np.concatenate(each), kind="stable") for each in zip(*spans, strict=True))
+    borders = np.unique(np.concatenate([starts, ends]))
+    depth = np.searchsorted(starts, borders, "right") - np.searchsorted(ends, borders, "right")
+    inside = np.flatnonzero(depth[:-1])
+    return borders[inside], borders[inside + 1]
 
 
 def stretch_matrices(arrays: Arrays, lo: Array, hi: Array, threads: int) -> tuple[Array, Array]:

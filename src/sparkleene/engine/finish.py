@@ -8,12 +8,13 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from sparkleene.columns.arrow import as_numpy, make_array
 from sparkleene.columns.expressions import evaluate_condition
 from sparkleene.columns.keys import codes
 from sparkleene.columns.reading import Options
 from sparkleene.columns.row_values import row_values
 from sparkleene.columns.schema import result_schema
-from sparkleene.engine.exact_values import ExactValues, exact_outputs
+from sparkleene.engine.finish_exact import ExactValues, exact_outputs
 from sparkleene.engine.results import WINDOW, rank_groups
 from sparkleene.errors import Place
 from sparkleene.language.bound import Bound, Field, Finish, Term
@@ -34,10 +35,10 @@ def finish_rows(bound: Bound, table: pa.Table, numbers: str, place: Place = Plac
     if finish.having is not None:
         kept = _condition(finish.having, values)
         if not kept.all():
-            table = table.filter(pa.array(kept))
+            table = table.filter(make_array(kept))
             values = ExactValues(table, values.exact, place)
     if finish.order or finish.limit is not None:
-        table = table.take(pa.array(_choose(bound, finish, table, values)))
+        table = table.take(make_array(_choose(bound, finish, table, values)))
         values = ExactValues(table, values.exact, place)
     columns = {name: table.column(name) for name in WINDOW if bound.window is not None}
     for column in finish.columns:
@@ -81,7 +82,7 @@ def _choose(bound: Bound, finish: Finish, table: pa.Table, values: ExactValues) 
         ways.append("descending" if descending else "ascending")
 
     window = _windows(bound, table)
-    add(pa.array(window))
+    add(make_array(window))
     for term, descending in finish.order:
         column = values.ranks(term)
         if column is None:
@@ -91,9 +92,9 @@ def _choose(bound: Bound, finish: Finish, table: pa.Table, values: ExactValues) 
             column = column.cast(pa.int8())
         add(pc.is_valid(column).cast(pa.int8()), descending)
         add(column, descending)
-    add(pa.array(rank_groups(table.select(list(bound.group_names)))[: table.num_rows]))
+    add(make_array(rank_groups(table.select(list(bound.group_names)))[: table.num_rows]))
     how = list(zip(keys, ways, strict=True))
-    order = np.asarray(pc.sort_indices(pa.table(keys), how))
+    order = as_numpy(pc.sort_indices(pa.table(keys), how))
     if finish.limit is None:
         return order
     ordered = window[order]
@@ -107,9 +108,7 @@ def _windows(bound: Bound, table: pa.Table) -> Array:
     number = np.zeros(table.num_rows, np.int64)
     if bound.window is None or not table.num_rows:
         return number
-    for name in WINDOW:
-        code = np.asarray(codes(table, (name,))[0]).astype(np.int64)
-        number = number * (int(code.max()) + 1) + code
+    number = np.asarray(codes(table, (WINDOW[0],))[0]).astype(np.int64)
     _, first, number = np.unique(number, return_index=True, return_inverse=True)
     rank = np.empty(first.size, np.int64)
     rank[np.argsort(first)] = np.arange(first.size)

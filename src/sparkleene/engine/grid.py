@@ -3,19 +3,23 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable
+from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
 
+from sparkleene import interrupts
+from sparkleene.columns.calendar import Calendar, find_calendar
 from sparkleene.columns.reading import Options
-from sparkleene.columns.times import Time, window_offset, window_units
+from sparkleene.columns.times import Time, drawn_units, window_offset, window_units
 from sparkleene.engine.substreams import read_only
 from sparkleene.errors import Place
 from sparkleene.kernels import windows as kernel
+from sparkleene.language.ast import MILLISECONDS
+from sparkleene.language.bound import Drawn, Window
 from sparkleene.plan.plan import Plan
 
 Array = np.ndarray[Any, Any]
@@ -28,42 +32,58 @@ class Grid:
     """The windows of WITHIN size SLIDE slide: number k is [base + k*step, base + k*step + span) by a clock.
 
     They are made of panes of one width. The clock is the times where these are integers, the numbers of the panes
-    for doubles, and a row's place in its sub-stream for windows of events.
+    for doubles, the days or months of a calendar, and a row's place in its sub-stream for windows of events.
     """
 
     base: int
     span: int
     step: int
     width: int
-    pane: Fraction  # the length of a pane by the times
+    pane: Fraction  # the length of a pane by the times; in a calendar about that
     events: bool
     clock: Callable[[Array], Array]  # of times
     columns: Callable[[Array], list[pa.Array]]  # window_start and window_end of keys
+    calendar: Calendar | None = None
 
     @property
     def overlap(self) -> int:
         """How many windows hold a time, at most."""
         return -(-self.span // self.step)
 
+    @property
+    def length(self) -> int:
+        """How long a window is by integer times; in a calendar about that."""
+        return int(self.pane * (self.span // self.width))
+
+    def clock_at(self, time: int) -> int:
+        """Return what the clock shows at an integer time."""
+        return time if self.calendar is None else int(self.clock(np.array([time]))[0])
+
+    def time_at(self, clock: int) -> int:
+        """Return the first integer time at which the clock shows something."""
+        return clock if self.calendar is None else math.ceil(self.calendar.border(clock))
+
+    # The following are by the clock.
+
     def start(self, key: int) -> int:
-        """Return the first time of a window."""
+        """Return when a window begins."""
         return self.base + key * self.step
 
     def end(self, key: int) -> int:
-        """Return the first time after a window."""
+        """Return when a window has ended."""
         return self.start(key) + self.span
 
-    def last_closed(self, watermark: int) -> int:
-        """Return the last window that ends at a watermark or before it."""
-        return (watermark - self.base - self.span) // self.step
+    def last_closed(self, clock: int) -> int:
+        """Return the last window that has ended."""
+        return (clock - self.base - self.span) // self.step
 
-    def last_before(self, time: int) -> int:
-        """Return the window before the first that can hold a time."""
-        return self.last_closed(time)
+    def last_before(self, clock: int) -> int:
+        """Return the window before the first that is open or to come."""
+        return self.last_closed(clock)
 
-    def last_started(self, time: int) -> int:
-        """Return the last window that begins at a time or before it."""
-        return (time - self.base) // self.step
+    def last_started(self, clock: int) -> int:
+        """Return the last window that has begun."""
+        return (clock - self.base) // self.step
 
     def pane_of(self, clock: Array) -> Array:
         """Return the numbers of the panes that hold times."""
@@ -73,13 +93,20 @@ class Grid:
         """Return what the kernel reads times from: nothing where places of rows stand for them."""
         return _NO_TIMES if self.events else read_only(clock)
 
+    def _slide(self, clock: Array, bounds: Array, size: int, step: int) -> tuple[Array, Array, Array, Array, Array]:
+        """Return windows of a size, one every step, that hold rows."""
+        given = (self._clock(clock), self.events, bounds, self.base, size, step)
+        found = kernel.sliding(*given, interrupts.stop_flag())
+        interrupts.check()
+        return found  # type: ignore[no-any-return]
+
     def panes(self, clock: Array, bounds: Array) -> tuple[Array, Array, Array, Array]:
         """Return the panes that hold rows: sub-stream, number, rows from, rows to."""
-        return kernel.sliding(self._clock(clock), self.events, bounds, self.base, self.width, self.width)  # type: ignore[no-any-return]
+        return self._slide(clock, bounds, self.width, self.width)[:4]
 
-    def windows(self, clock: Array, bounds: Array) -> tuple[Array, Array, Array, Array]:
-        """Return the windows that hold rows: sub-stream, number, rows from, rows to."""
-        return kernel.sliding(self._clock(clock), self.events, bounds, self.base, self.span, self.step)  # type: ignore[no-any-return]
+    def windows(self, clock: Array, bounds: Array) -> tuple[Array, Array, Array, Array, Array]:
+        """Return the windows that hold rows: sub-stream, number, rows from, rows to, and how many hold the same."""
+        return self._slide(clock, bounds, self.span, self.step)
 
     def by_panes(self) -> Grid:
         """Return the same windows by a clock that numbers the panes."""
@@ -106,6 +133,19 @@ class Trailing:
 
     span: int
 
+    @property
+    def length(self) -> int:
+        """How long a window is."""
+        return self.span
+
+    def clock_at(self, time: int) -> int:
+        """Return a time: the clock of these windows shows it."""
+        return time
+
+    def time_at(self, clock: int) -> int:
+        """Return a time that the clock shows."""
+        return clock
+
     def start(self, key: int) -> int:
         """Return the first time of a window."""
         return key - self.span + 1
@@ -122,13 +162,22 @@ class Trailing:
         """Return the window before the first that can hold a time."""
         return time - 1
 
+    def last_started(self, time: int) -> int:
+        """Return the last window that has begun."""
+        return time + self.span - 1
+
 
 class Clock(NamedTuple):
-    """The times of a table, the size of windows by them, and where windows with a slide lie."""
+    """The times of a table, the size of windows by them, and where windows with a slide lie.
+
+    Of windows that rows draw, the gap of sessions and the greatest length.
+    """
 
     time: Time
     size: Fraction | None
     grid: Grid | None
+    gap: Fraction | None = None
+    most: Fraction | None = None
 
 
 def read_clock(plan: Plan, time: Time, options: Options, place: Place) -> Clock:
@@ -136,11 +185,18 @@ def read_clock(plan: Plan, time: Time, options: Options, place: Place) -> Clock:
     window = plan.bound.window
     if window is None:
         return Clock(time, None, None)
+    if isinstance(window, Drawn):
+        gap, most, time = drawn_units(window, time, place)
+        return Clock(time, None, None, gap, most)
+    if (calendar := find_calendar(window, time, options, place)) is not None:
+        return Clock(time, window.size, calendar_grid(time, window, calendar))
     size, slide, time = window_units(window, time, place)
     if slide is None:
         return Clock(time, size, None)
     events = window.unit == "events"
     offset = Fraction(0) if events else window_offset(options, time)
+    if window.origin:
+        offset += window.origin * (time.ticks_per_ms or 1)
     return Clock(time, size, make_grid(time, size, slide, offset, events))
 
 
@@ -168,11 +224,33 @@ def make_grid(time: Time, size: Fraction, slide: Fraction, offset: Fraction, eve
     return Grid(0, int(size / pane), int(slide / pane), 1, pane, False, numbers, exactly)
 
 
-def common_grid(grids: Sequence[Grid]) -> Grid:
-    """Return a grid whose panes are cut wherever one of the windows begins or ends."""
-    first = grids[0]
-    width = math.gcd(*(n for grid in grids for n in (grid.span, grid.step, grid.base - first.base)))
-    return replace(first, width=width)
+def calendar_grid(time: Time, window: Window, calendar: Calendar) -> Grid:
+    """Return where the windows of a calendar lie, which are some of its days or months long."""
+    assert window.slide is not None
+    unit = 1 if calendar.unit == "months" else MILLISECONDS["days"]
+    base, span, step = (int(length / unit) for length in (window.origin, window.size, window.slide))
+    width = math.gcd(span, step)
+
+    def columns(key: Array) -> list[pa.Array]:
+        starts = base + key * step
+        return [calendar.to_array(starts, time), calendar.to_array(starts + span, time)]
+
+    pane = calendar.length * width
+    return Grid(base, span, step, width, pane, False, calendar.numbers, columns, calendar)
+
+
+def calendar_starts(window: Window, time: Time, options: Options) -> tuple[float, bool, pa.ChunkedArray] | None:
+    """Return for charts about how far a calendar's windows are apart, True (all groups share them), and all starts.
+
+    None where they are of a fixed length. The times are starts of windows.
+    """
+    calendar = find_calendar(window, time, options, Place())
+    if calendar is None or not time.values.size:
+        return None
+    grid = calendar_grid(time, window, calendar)
+    first, last = calendar.numbers(np.array([time.values.min(), time.values.max()]))
+    numbers = np.arange(first, last + 1, grid.step)
+    return float(calendar.length * grid.step), True, pa.chunked_array([calendar.to_array(numbers, time)])
 
 
 def pane_numbers(time: Array, pane: Fraction, offset: Fraction) -> Array:
@@ -193,7 +271,7 @@ def pane_numbers(time: Array, pane: Fraction, offset: Fraction) -> Array:
 
 
 def trailing_starts(ends: Array, size: Fraction) -> Array:
-    """Return the last time of each end's type that is not in (end - size, end]."""
+    """Return for each end the greatest time that its type has and that is at most end - size."""
     if ends.dtype == np.int64:
         _check_range(int(ends.min(initial=0)), 0, 0, int(size), 1)
         return ends - int(size)
@@ -205,6 +283,14 @@ def trailing_starts(ends: Array, size: Fraction) -> Array:
             lost = (ends - (start - back)) - (span + back)
         return np.where(lost < 0, np.nextafter(start, -np.inf), start)
     return np.array([_below(Fraction(end) - size) for end in ends.tolist()], np.float64)
+
+
+def last_times(times: Array, length: Fraction) -> Array:
+    """Return the last time of each time's type that is at most a length after it."""
+    if times.dtype == np.int64:
+        _check_range(0, int(times.max(initial=0)), 0, int(length), 1)
+        return times + int(length)
+    return trailing_starts(times, -length)
 
 
 def _below(value: Fraction) -> float:

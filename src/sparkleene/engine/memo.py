@@ -17,7 +17,7 @@ class Memo:
     """
 
     def __init__(self) -> None:
-        """Remember nothing yet."""
+        """Begin without anything to remember."""
         self._made: dict[tuple[Hashable, int], tuple[object, Any]] = {}
 
     def once(self, key: Hashable, of: object, make: Callable[[], T]) -> T:

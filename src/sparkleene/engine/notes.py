@@ -11,6 +11,7 @@ from sparkleene.engine import cost
 from sparkleene.engine.arrays import Arrays
 from sparkleene.engine.substreams import SubStreams
 from sparkleene.engine.windows import Windows
+from sparkleene.kernels import whole_pairs
 from sparkleene.plan.plan import Plan
 from sparkleene.plan.reasons import why_scanned
 
@@ -26,6 +27,7 @@ def find_notes(
     """Yield what is to be told of a run over these rows and windows."""
     yield from _note_scan(plan, arrays, windows, threads)
     yield from _note_each(plan, arrays, windows)
+    yield from _note_passes(arrays, windows, threads)
     if plan.bound.semantics == "contiguous" and rows.tied:
         yield from _note_ties(rows, tiebreak)
 
@@ -56,6 +58,23 @@ def _note_each(plan: Plan, arrays: Arrays, windows: Windows) -> Iterator[str]:
         yield (
             f"EACH may take up to {_duration(seconds)}: with conditions on neighbours it compares each event that"
             " is in a trend with the events before it that are in none yet; shorten the window or add a key"
+        )
+
+
+def _note_passes(arrays: Arrays, windows: Windows, threads: int) -> Iterator[str]:
+    """Say that there is a pass for each first event of a trend, if that takes long."""
+    choice = arrays.choice
+    if choice is None or choice.how != "each start" or not windows.lo.size:
+        return
+    rows = (windows.hi - windows.lo).astype(np.float64)
+    longest = rows
+    if choice.bounds:
+        longest = whole_pairs.find_longest(choice.chosen, choice.bounds, windows.lo, windows.hi).astype(np.float64)
+    seconds = float((rows * longest).sum()) / 2 * cost.ROW / 1e9 / threads
+    if seconds >= LONG:
+        yield (
+            f"this takes about {_duration(seconds)}, for there is a pass over up to {int(longest.max()):,} rows for"
+            " each first event of a trend; bound DURATION, shorten the window or add a key"
         )
 
 

@@ -94,7 +94,7 @@ def _find_sub_streams(rows: _Rows, restricted: list[int]) -> dict[int, Array]:
         size = len(keys.values[k])
         distinct = np.unique(base[has].astype(np.int64) * size + keys.codes[k][has].astype(np.int64))
         of_base, value = distinct // max(1, size), distinct % max(1, size)
-        index, match = _match(out[EVERY_ROW], of_base)
+        index, match = _match(out[EVERY_ROW].astype(np.int64), of_base)
         out = {key: column[index] for key, column in out.items()}
         out[k] = value[match]
     return out
@@ -104,16 +104,19 @@ def _find_entries(rows: _Rows, subs: dict[int, Array]) -> tuple[Array, Array, Ar
     """Pair rows with sub-streams: return the row, the sub-stream, and the labels that the row may have there."""
     every_row = rows.plan.every_row
     entries = []
+    seen, several = np.zeros(len(rows.mask), bool), False
     for kind in dict.fromkeys(rows.bound_by):
         bits = rows.bits(label for label, by in enumerate(rows.bound_by) if by == kind)
         here = (rows.typed if every_row else rows.mask) & bits != 0
+        several = several or bool((seen & here).any())
+        seen |= here
         entries.append(_join(rows, subs, here, sorted(kind), bits))
     if every_row:
         entries.append(_join(rows, subs, rows.typed == 0, [], rows.bits([])))
     row, sub, allowed = (np.concatenate(column) for column in zip(*entries, strict=True))
-    by_row = np.lexsort((sub, row))
+    by_row = np.lexsort((sub, row)) if several else np.argsort(row, kind="stable")  # the parts are in this order
     row, sub, allowed = row[by_row], sub[by_row], allowed[by_row]
-    if len(row):
+    if several and len(row):
         starts = np.flatnonzero(np.r_[True, (np.diff(row) != 0) | (np.diff(sub) != 0)])
         allowed = np.bitwise_or.reduceat(allowed, starts)
         row, sub = row[starts], sub[starts]
@@ -121,9 +124,10 @@ def _find_entries(rows: _Rows, subs: dict[int, Array]) -> tuple[Array, Array, Ar
 
 
 def _match(left: Array, right: Array) -> tuple[Array, Array]:
-    """Join two columns on equality: return the indices of all matching pairs; `right` is ascending."""
-    begin = np.searchsorted(right, left, "left")
-    count = np.searchsorted(right, left, "right") - begin
+    """Join two columns of small numbers on equality: the indices of all matching pairs; `right` is ascending."""
+    each = np.bincount(right, minlength=int(left.max(initial=-1)) + 1)
+    count = each[left]
+    begin = (np.cumsum(each) - each)[left]
     if int(count.sum()) > MANY:
         message = f"rows belong to {int(count.sum()):.3g} sub-streams in all, too many to spread them out"
         note = "an event that no key binds is in the sub-stream of every value beside it"

@@ -12,13 +12,15 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from sparkleene.columns.arrow import as_numpy, make_array
 from sparkleene.columns.fields import EXACT
 from sparkleene.columns.keys import codes, combine_codes
 from sparkleene.columns.values import low_values
 from sparkleene.engine.arrays import Recipe
 from sparkleene.engine.decimals import digits_of, exact_column, read_decimal, write_decimal
 from sparkleene.engine.execute import Results
-from sparkleene.engine.parts import (
+from sparkleene.engine.long_counts import LARGEST, add_counts
+from sparkleene.engine.outputs import (
     add_exact_spreads,
     add_spreads,
     double_column,
@@ -30,15 +32,18 @@ from sparkleene.engine.run import Evaluated
 from sparkleene.engine.substreams import read_only
 from sparkleene.errors import DataError, Diagnostic
 from sparkleene.kernels import results as kernel
+from sparkleene.kernels import sort
 from sparkleene.kernels.vectors import Table
 from sparkleene.kernels.wide import WIDE, is_positive, to_double, to_wide
 from sparkleene.language.ast import And
 from sparkleene.plan.aggregates import Made
 from sparkleene.plan.part import Part
 from sparkleene.plan.plan import Plan
+from sparkleene.plan.text import shown_name
 
 Array = np.ndarray[Any, Any]
 
+MOST_CELLS = 8  # for each window of a sub-stream, where windows are sorted by counting
 SUMS = "sparkleene sums"
 """The column of partial results: wide numbers (complex128, the count first), or decimals as text."""
 
@@ -58,14 +63,14 @@ def write_results(evaluated: Evaluated, zeros: bool = False) -> pa.Table:
             columns[name] = _low_column(cells, recipe, made)
         elif cells.integers is None:
             parts = _wide_parts(cells, recipe, made)
-            columns[name] = _number_column(made, parts, recipe.long, cells.columns)
+            columns[name] = _number_column(made, parts, recipe.long, cells.columns, cells.longs.get(name))
         else:
             columns[name] = exact_column(made, _exact_parts(cells, recipe, made))
     return pa.table(columns)
 
 
 def write_partial(evaluated: Evaluated) -> pa.Table:
-    """Return what `write_results` does, with minima under their outputs' names and all else in one column."""
+    """Return partial results: MIN and MAX as columns, the numbers of all other outputs packed into one column."""
     cells = _cells(evaluated)
     recipe, columns = evaluated.recipe, dict(cells.columns)
     for made in recipe.outputs:
@@ -79,7 +84,7 @@ def write_partial(evaluated: Evaluated) -> pa.Table:
         columns[SUMS] = fixed.cast(pa.binary())
     else:
         exact = [_exact_parts(cells, recipe, made) for made in summed]
-        columns[SUMS] = pa.array(
+        columns[SUMS] = make_array(
             [
                 " ".join([digits_of(row[0]), *(write_decimal(one) for parts in exact for one in parts[i])]).encode()
                 for i, row in enumerate(cells.integers)
@@ -94,11 +99,11 @@ def add_partial(plan: Plan, table: pa.Table, numbers: str) -> pa.Table:
     bound = plan.bound
     names = [name for name in table.column_names if name in (WINDOW[0], *bound.group_names)]
     row, starts = _equal_runs(table, names)
-    ordered = table.take(pa.array(row))
+    ordered = table.take(make_array(row))
     columns: dict[str, Any] = {}
     for name in table.column_names:
         if name in (*WINDOW, *bound.group_names):
-            columns[name] = ordered.column(name).take(pa.array(starts))
+            columns[name] = ordered.column(name).take(make_array(starts))
     outputs = plan.aggregates.outputs
     lows = [(made.output, low_values(ordered, (made.output.name,), made.output.function == "max"))
             for made in outputs if made.is_low]  # fmt: skip
@@ -149,7 +154,17 @@ def select_member(evaluated: Evaluated, k: int) -> Evaluated:
         integers = [[classes[k]] for classes in integers]
     of_it = Results(results.values[:, k : k + 1], results.lows[:, k : k + 1], integers)
     groups = evaluated.rows.groups.rename_columns(list(member.group_names))
-    return replace(evaluated, recipe=own, rows=replace(evaluated.rows, groups=groups), results=of_it)
+    spreads = {place: evaluated.spreads[i][:, k : k + 1]
+               for place, i in enumerate(member.outputs) if i in evaluated.spreads}  # fmt: skip
+    longs = {place: evaluated.longs[i][:, k : k + 1]
+             for place, i in enumerate(member.outputs) if i in evaluated.longs}  # fmt: skip
+    rows, windows = replace(evaluated.rows, groups=groups), evaluated.windows
+    if windows.whose is not None:  # the others end where trends of other queries do
+        mine = np.flatnonzero(windows.whose[:, k])
+        windows, of_it = windows.where(mine), of_it.where(mine)
+        spreads, longs = ({at: of[mine] for at, of in each.items()} for each in (spreads, longs))
+    evaluated = replace(evaluated, recipe=own, rows=rows, windows=windows, results=of_it)
+    return replace(evaluated, spreads=spreads, longs=longs)
 
 
 def count_trends(part: Part, results: Results) -> Array:
@@ -169,7 +184,7 @@ def rank_groups(groups: pa.Table) -> Array:
     plain = pa.table({str(i): _sortable(column) for i, column in enumerate(groups.columns)})
     order = pc.sort_indices(plain, [(name, "ascending") for name in plain.column_names])
     rank = np.empty(groups.num_rows, np.int64)
-    rank[np.asarray(order)] = np.arange(groups.num_rows)
+    rank[as_numpy(order)] = np.arange(groups.num_rows)
     return rank
 
 
@@ -185,6 +200,8 @@ class _Cells:
     lows: Array  # keys, NaN for none
     integers: list[list[int]] | None
     apart: dict[str, Array]  # the numbers that outputs over events or keys are made of; fractions in exact mode
+    spreads: dict[str, Array]  # of outputs that were evaluated with centres of their own
+    longs: dict[str, list[int]]  # of counts that doubles do not tell from their neighbours
 
 
 def _cells(evaluated: Evaluated, zeros: bool = False) -> _Cells:
@@ -192,31 +209,50 @@ def _cells(evaluated: Evaluated, zeros: bool = False) -> _Cells:
     rows, windows, results = evaluated.rows, evaluated.windows, evaluated.results
     paired = _is_paired(evaluated.part)
     values, lows = _merge_classes(results, paired)
-    there = np.flatnonzero(zeros | is_positive(values[:, 0]))
-    group = rows.group[windows.segment[there]]
+    there, windows = windows.each(np.flatnonzero(zeros | is_positive(values[:, 0])))
+    group = rows.group[windows.segment]
     rank = rank_groups(rows.groups)[group]
-    key = windows.key[there]
-    order = np.lexsort((rank, key))
-    there, key, rank, group = there[order], key[order], rank[order], group[order]
+    order = _sort_cells(windows.key, rank)
+    there, windows, rank, group = there[order], windows.where(order), rank[order], group[order]
+    key = windows.key
     starts = np.flatnonzero(np.r_[True, (np.diff(key) != 0) | (np.diff(rank) != 0)]) if key.size else key[:0]
     starts = starts.astype(np.int64)
     out, out_low = _add_runs(values[there], lows[there], starts)
-    columns: dict[str, Any] = dict(zip(WINDOW, windows.columns(key[starts]), strict=False))
+    columns: dict[str, Any] = dict(zip(WINDOW, windows.borders(starts), strict=False))
     for name in rows.groups.column_names:
-        columns[name] = rows.groups.column(name).take(pa.array(group[starts]))
+        columns[name] = rows.groups.column(name).take(make_array(group[starts]))
     integers = None
     if results.integers is not None:
         integers = _add_integers([_merge_integers(results.integers[k], paired) for k in there.tolist()], starts)
     apart = {name: _add_rows(parts[there], starts) for name, parts in evaluated.each.items()}
     run = np.repeat(np.arange(starts.size), np.diff(np.append(starts, there.size)))
     some = is_positive(values[there, 0])
-    segment = windows.segment[there]
+    segment = windows.segment
     for made in evaluated.recipe.outputs:
         if made.output.distinct:
             codes = [rows.codes[k][segment[some]] for k in made.output.distinct]
             number = _count_distinct(run[some], codes, starts.size)
             apart[made.output.name] = number[:, None].astype(np.float64 if integers is None else object)
-    return _Cells(columns, out, out_low, integers, apart)
+    spreads = {}
+    for place, parts in evaluated.spreads.items():
+        some_parts = np.ascontiguousarray(parts[there, 0])
+        sums, _ = _add_runs(some_parts, np.zeros((len(there), 0)), starts)
+        spreads[evaluated.recipe.outputs[place].output.name] = add_spreads(some_parts, sums, starts)
+    longs = {evaluated.recipe.outputs[place].output.name: add_counts(counts[there, 0], starts)
+             for place, counts in evaluated.longs.items()}  # fmt: skip
+    return _Cells(columns, out, out_low, integers, apart, spreads, longs)
+
+
+def _sort_cells(key: Array, rank: Array) -> Array:
+    """Return the order of windows by key, then by the rank of their groups."""
+    if key.size and key.dtype == np.int64:
+        ranks, least, most = int(rank.max()) + 1, int(key.min()), int(key.max())
+        cells = (most - least + 1) * ranks
+        if cells <= 1 << 16:  # then numpy sorts by counting
+            return np.argsort(((key - least) * ranks + rank).astype(np.uint16), kind="stable")
+        if cells <= MOST_CELLS * key.size:
+            return sort.by_code(read_only((key - least) * ranks + rank), cells)[0]
+    return np.lexsort((rank, key))
 
 
 def _add_rows(parts: Array, starts: Array) -> Array:
@@ -297,25 +333,36 @@ def _low_column(cells: _Cells, recipe: Recipe, made: Made) -> pa.Array:
     return recipe.lows[made.of[0]](cells.lows[:, at])
 
 
-def _number_column(made: Made, parts: Array, long: bool, columns: dict[str, Any]) -> pa.Array:
-    """Return a column of doubles, or `long` counts; `columns` are those of the window and the group."""
+def _number_column(
+    made: Made, parts: Array, long: bool, columns: dict[str, Any], counts: list[int] | None = None
+) -> pa.Array:
+    """Return a column of doubles, or `long` counts; `columns` are those of the window and the group.
+
+    Without exact `counts` the doubles are counts up to 2^53.
+    """
     found = double_column(made, parts)
     if not long or made.output.function != "count" or made.output.log is not None:
         return found
-    large = np.flatnonzero(np.asarray(found) > EXACT)
+    power = 53 if counts is None else 63
+    if counts is None:
+        large = np.flatnonzero(as_numpy(found) > EXACT)
+    else:
+        large = np.flatnonzero([count > LARGEST for count in counts])
     if large.size:
         row = {name: column[int(large[0])].as_py() for name, column in columns.items()}
         where = ", ".join(f"{name} {value}" for name, value in row.items() if name != WINDOW[1])
-        message = f"'{made.output.name}' is more than 2^53{f' at {where}' if where else ''}"
+        message = f"'{shown_name(made.output.name)}' is more than 2^{power}{f' at {where}' if where else ''}"
         help = "use numbers='exact' for counts of any size, numbers='double' for rounded ones"
         raise DataError([Diagnostic("overflow", message, help=help)])
-    return found.cast(pa.int64())
+    return found.cast(pa.int64()) if counts is None else make_array(counts, pa.int64())
 
 
 def _wide_parts(cells: _Cells, recipe: Recipe, made: Made) -> Array:
     """Return the wide numbers that an output is made of, for each row."""
     if made.is_apart:
         return to_wide(cells.apart[made.output.name])
+    if made.output.name in cells.spreads:
+        return cells.spreads[made.output.name]
     return write_parts(made, cells.values, recipe.units)
 
 
@@ -326,7 +373,7 @@ def _exact_parts(cells: _Cells, recipe: Recipe, made: Made) -> list[list[Fractio
         return [[Fraction(one) for one in row] for row in cells.apart[made.output.name]]
     spreads = np.zeros((len(cells.integers), 2))
     if part_width(made) == 3:
-        spreads = to_double(write_parts(made, cells.values, recipe.units)[:, :2])
+        spreads = to_double(_wide_parts(cells, recipe, made)[:, :2])
     width = 1 + sum(map(len, recipe.totals))
     rows = zip(cells.integers, spreads.tolist(), strict=True)
     return [write_exact_parts(made, row, recipe.totals, width, spread) for row, spread in rows]

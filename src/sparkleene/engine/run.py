@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -17,19 +18,25 @@ from sparkleene.columns.fields import find_column, is_clock
 from sparkleene.columns.reading import Options
 from sparkleene.columns.schema import result_schema
 from sparkleene.columns.times import Time, check_durations, time_column
-from sparkleene.engine import exact, execute
+from sparkleene.engine import exact, whole_trends
 from sparkleene.engine.arrays import Arrays, Recipe, build_arrays
 from sparkleene.engine.bursts import Bursts
+from sparkleene.engine.data_windows import Drawing
 from sparkleene.engine.execute import Results
 from sparkleene.engine.grid import Clock, read_clock
+from sparkleene.engine.long_counts import find_long_counts
 from sparkleene.engine.memo import Memo
 from sparkleene.engine.notes import find_notes
 from sparkleene.engine.participation import Participation
+from sparkleene.engine.shared_order import SharedOrder
+from sparkleene.engine.spreads import find_spreads
 from sparkleene.engine.substreams import SubStreams, order_rows
+from sparkleene.engine.weights import Weights
 from sparkleene.engine.windows import KeyRange, Windows, grid_windows, trailing_windows
 from sparkleene.errors import Place, SparkleeneError
 from sparkleene.kernels.wide import is_one, is_positive
 from sparkleene.kernels.windows import ticks
+from sparkleene.language.bound import Drawn
 from sparkleene.plan.part import Part
 from sparkleene.plan.plan import Plan
 
@@ -47,6 +54,8 @@ class Evaluated:
     results: Results
     bursts: Bursts | None = None  # what was counted of them
     each: Mapping[str, Array] = field(default_factory=dict)  # of outputs over events, the parts of each window
+    spreads: Mapping[int, Array] = field(default_factory=dict)  # of outputs, by their places; see find_spreads
+    longs: Mapping[int, Array] = field(default_factory=dict)  # of outputs, by their places; see find_long_counts
 
 
 @dataclass(frozen=True)
@@ -58,6 +67,7 @@ class Run:
     threads: int = 1
     memo: Memo | None = field(default=None, compare=False, repr=False)  # shared by runs over the same tables
     tell: Callable[[str], None] | None = field(default=None, compare=False, repr=False)  # takes notes for a person
+    shared: SharedOrder | None = field(default=None, compare=False, repr=False)  # of rows, with other runs
 
     @property
     def _memo(self) -> Memo:
@@ -92,6 +102,10 @@ class Run:
     def order(self, table: pa.Table, time: Time) -> SubStreams:
         """Divide a table into sub-streams and put their rows in order."""
         table = self.with_derived(table)
+        if self.shared is not None:
+            found = self.shared.find(self.plan, table, time, self.threads, self._memo)
+            if found is not None:
+                return found
         return order_rows(self.plan, table, time, self.options, self.threads, self.place, self._memo)
 
     def arrays(
@@ -112,14 +126,20 @@ class Run:
 
     def prepare(self, table: pa.Table, wanted: KeyRange = None) -> tuple[SubStreams, Arrays, Recipe, Windows]:
         """Put a table in order, build the arrays for the kernels and find the windows, or some of them."""
-        time, size, grid = self.clock(table)
+        clock = self.clock(table)
+        time, size, grid = clock.time, clock.size, clock.grid
         rows = self.order(table, time)
         interrupts.check()
         windows = None
         if size is None or grid is not None:
-            windows = grid_windows(rows, grid, self.options.numbered).within(wanted)
+            if isinstance(self.plan.bound.window, Drawn):
+                windows = self.drawing(table, clock).windows(rows)
+            else:
+                windows = grid_windows(rows, grid, self.options.numbered).within(wanted)
+                if self.plan.aggregates.each:  # looks at each window of a group
+                    _, windows = windows.each()
             if self._ends_are_times(table):
-                rows = replace(rows, origin=_origins(rows, windows))
+                rows = replace(rows, apart=_separate_rows(windows))
         arrays, recipe = self.arrays(table, rows, share_bursts=True)
         interrupts.check()
         if windows is None:
@@ -127,9 +147,13 @@ class Run:
             windows = _triggered_windows(arrays, rows, time, size, self.threads, wanted)
         return rows, arrays, recipe, windows
 
+    def drawing(self, table: pa.Table, clock: Clock) -> Drawing:
+        """Return the table as one whose rows draw windows."""
+        return Drawing(self.plan, self.with_derived(table), clock, self.threads, self.place, self._memo)
+
     def _ends_are_times(self, table: pa.Table) -> bool:
         """Tell whether the first and last values that are times are those of the time column, and no other's."""
-        paths = {piece.path for piece in self.plan.aggregates.trackers if piece.path}
+        paths = {piece.path for piece in self.plan.aggregates.pieces if piece.kind != "sum" and piece.path}
         whole = self.with_derived(table)
         clocks = {path for path in paths if is_clock(find_column(whole, path, self.place).type)}
         return clocks == {(self.options.time,)}
@@ -144,17 +168,31 @@ class Run:
         zeros: bool = False,
     ) -> Evaluated:
         """Evaluate windows that were found, in exact mode as integers too."""
-        results = execute.run_windows(arrays, windows, self.threads)
+        results = whole_trends.run_windows(arrays, windows, self.threads)
         if self.options.numbers != "exact":
+            spreads = self._spreads(table, rows, arrays, recipe, windows, results)
             each = self._participants(table, rows, windows, results)
-            return Evaluated(self.part, recipe, rows, windows, results, arrays.bursts, each)
+            longs: dict[int, Array] = {}
+            if self.options.numbers == "long":
+                precise_arrays = partial(self.arrays, table, rows, exact=True, share_bursts=True)
+                given = (self.part, recipe, rows, windows, results, precise_arrays, self.threads)
+                longs = find_long_counts(*given)
+            return Evaluated(self.part, recipe, rows, windows, results, arrays.bursts, each, spreads, longs)
         there = np.flatnonzero(zeros | is_positive(results.values[:, :, 0]).any(axis=1))
         windows, results = windows.where(there), results.where(there)
+        spreads = self._spreads(table, rows, arrays, recipe, windows, results)
         each = self._participants(table, rows, windows, results)
         precise, recipe = self.arrays(table, rows, exact=True, share_bursts=True)
         integers = exact.integers(precise, results, windows.lo, windows.hi, self.threads)
         results = replace(results, integers=integers)
-        return Evaluated(self.part, recipe, rows, windows, results, precise.bursts, each)
+        return Evaluated(self.part, recipe, rows, windows, results, precise.bursts, each, spreads)
+
+    def _spreads(
+        self, table: pa.Table, rows: SubStreams, arrays: Arrays, recipe: Recipe, windows: Windows, results: Results
+    ) -> dict[int, Array]:
+        """Return the spreads of attributes, with all their digits."""
+        weights = Weights(self.with_derived(table), rows, self.place, self.options.time, self.threads)
+        return find_spreads(self.part, weights, arrays, recipe, windows, results)
 
     def _participants(
         self, table: pa.Table, rows: SubStreams, windows: Windows, results: Results
@@ -162,7 +200,7 @@ class Run:
         """Return what outputs over events, each once, are made of."""
         if not self.plan.aggregates.each:
             return {}
-        found = Participation(self.plan, table, rows, self.options, self.threads, self.place)
+        found = Participation(self.plan, self.with_derived(table), rows, self.options, self.threads, self.place)
         return found.parts(windows, results)
 
     @contextmanager
@@ -177,15 +215,10 @@ class Run:
             raise
 
 
-def _origins(rows: SubStreams, windows: Windows) -> Array | None:
-    """Return for each row the first time of its window, None where some row is in two windows."""
-    if not windows.lo.size or (windows.lo[1:] < windows.hi[:-1]).any():
-        return None
-    first = np.zeros(len(rows.time), rows.time.dtype)
-    size = windows.hi - windows.lo
-    inside = np.repeat(windows.lo - np.append(0, np.cumsum(size)[:-1]), size) + np.arange(int(size.sum()))
-    first[inside] = np.repeat(rows.time[windows.lo], size)
-    return first
+def _separate_rows(windows: Windows) -> tuple[Array, Array] | None:
+    """Return the rows that windows hold, None where some row is in two windows."""
+    several = windows.repeat is not None and bool((windows.repeat > 1).any())
+    return None if several or (windows.lo[1:] < windows.hi[:-1]).any() else (windows.lo, windows.hi)
 
 
 def _triggered_windows(
@@ -203,7 +236,8 @@ def _triggered_windows(
     starts = ticks(rows.tick, rows.bounds)
     ends_one = program.labels & np.uint64(enders) != 0  # by symbol: labels of predicates are not in the mask
     chosen = np.flatnonzero(ends_one[arrays.events.symbol])
-    number = np.unique(np.searchsorted(starts, chosen, "right") - 1)
+    number = np.searchsorted(starts, chosen, "right") - 1
+    number = number[np.diff(number, prepend=-1) > 0]
     if wanted is not None:
         ends = rows.time[starts[number]]
         number = number[(ends > wanted[0]) & (ends <= wanted[1])]
@@ -212,29 +246,38 @@ def _triggered_windows(
     bounds = np.searchsorted(segment, np.arange(subs + 1)).astype(np.int64)
     at = rows.time[starts[number]]
     windows = trailing_windows(rows, time, size, np.arange(subs), at, bounds, starts[number + 1])
-    fired = windows.where(np.flatnonzero(_fires(arrays, windows, threads)))
+    fires = _fires(arrays, windows, threads)
+    there = np.flatnonzero(fires.any(axis=1))
+    fired = windows.where(there)
     group = rows.group[fired.segment]
-    ends, bounds = _distinct(group, fired.key, int(rows.group.max(initial=-1)) + 1)
-    return trailing_windows(rows, time, size, rows.group, ends, bounds)
+    ends, bounds, place = _distinct(group, fired.key, int(rows.group.max(initial=-1)) + 1)
+    whose = None
+    if fires.shape[1] > 1:
+        whose = np.zeros((ends.size, fires.shape[1]), bool)
+        np.logical_or.at(whose, place, fires[there])
+    return trailing_windows(rows, time, size, rows.group, ends, bounds, whose=whose)
 
 
 def _fires(arrays: Arrays, windows: Windows, threads: int) -> Array:
-    """Tell in which windows a trend, or for AND the later trend of a pair, ends at the last tick."""
-    last = is_positive(execute.run_windows(arrays, windows, threads, arrays.momentary).values[:, :, 0])
-    if last.shape[1] == 1:
-        return np.asarray(last[:, 0])
-    counts = execute.run_windows(arrays, windows, threads).values[:, :, 0]
+    """Tell in which windows a trend, or for AND the later trend of a pair, ends with the last tick, by query."""
+    assert arrays.momentary is not None
+    last = whole_trends.find_ends(arrays, windows, threads)
+    if not arrays.paired:
+        return last
+    counts = whole_trends.run_windows(arrays, windows, threads).values[:, :, 0]
     first, second, both = is_positive(counts).T
     several = both & ~is_one(counts[:, 2])
-    return np.asarray(
+    fires = (
         (last[:, 0] & (second | both)) | (last[:, 1] & (first | both)) | (last[:, 2] & (first | second | several))
     )
+    return np.asarray(fires)[:, None]
 
 
-def _distinct(owner: Array, time: Array, owners: int) -> tuple[Array, Array]:
-    """Return the distinct times of each owner, ascending, and where each owner's begin."""
+def _distinct(owner: Array, time: Array, owners: int) -> tuple[Array, Array, Array]:
+    """Return the distinct times of each owner, ascending, where each owner's begin, and the place of each time."""
     order = np.lexsort((time, owner))
     owner, time = owner[order], time[order]
-    new = np.flatnonzero(np.r_[True, (np.diff(owner) != 0) | (np.diff(time) != 0)]) if owner.size else order
-    owner, time = owner[new], time[new]
-    return time, np.searchsorted(owner, np.arange(owners + 1)).astype(np.int64)
+    new = np.r_[True, (np.diff(owner) != 0) | (np.diff(time) != 0)] if owner.size else np.zeros(0, bool)
+    place = np.empty(order.size, np.int64)
+    place[order] = np.cumsum(new) - 1
+    return time[new], np.searchsorted(owner[new], np.arange(owners + 1)).astype(np.int64), place

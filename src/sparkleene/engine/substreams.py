@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from fractions import Fraction
 from functools import cached_property, partial
 from itertools import pairwise
 from typing import Any
@@ -10,7 +11,9 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from sparkleene import interrupts
 from sparkleene.columns import fields
+from sparkleene.columns.arrow import make_array
 from sparkleene.columns.compare import dense_ranks
 from sparkleene.columns.expressions import evaluate
 from sparkleene.columns.keys import codes, combine_codes
@@ -21,6 +24,7 @@ from sparkleene.engine.memo import Memo
 from sparkleene.engine.partial_keys import KeyCodes, spread_rows
 from sparkleene.errors import Place
 from sparkleene.kernels import sort
+from sparkleene.kernels.columns import translate
 from sparkleene.language.bound import Field
 from sparkleene.plan.plan import Plan
 from sparkleene.threads import Pool
@@ -40,8 +44,11 @@ class SubStreams:
     group: Array  # the group of each sub-stream
     groups: pa.Table  # the groups' attributes, a row each
     known_ties: bool | None = None
-    origin: Array | None = None  # for each row the first time of its window, where no row is in two windows
+    apart: tuple[Array, Array] | None = None  # the windows, rows from and to, if no row is in two of them
     codes: tuple[Array, ...] = ()  # for each key a number for its value in each sub-stream
+    per_ms: Fraction | None = None  # of what `time` counts, None where nobody knows
+    values: tuple[pa.Array, ...] = ()  # for each key its values, by these numbers
+    order: object = None  # one thing for all runs that took their rows from one order, None for an order of its own
 
     @cached_property
     def tied(self) -> bool:
@@ -67,7 +74,7 @@ def order_rows(
     mask, clock = read_only(mask), read_only(time.values)
     tick = _ticks(clock, table, options.tiebreak, place)
     if not bound.keys:
-        return _order_whole(table.num_rows, tick, clock, mask, threads)
+        return _order_whole(table.num_rows, tick, clock, mask, threads, time.ticks_per_ms)
     found = [memo.once(("codes", key.path), table, partial(codes, table, key.path, place)) for key in bound.keys]
     keys = KeyCodes([code for code, _ in found], [values for _, values in found])
     of_row = None
@@ -82,12 +89,14 @@ def order_rows(
     rows, bounds = sort.by_code(read_only(code), len(of_sub[0]) if of_sub else 0)
     spread = tick if of_row is None else read_only(tick[of_row])
     ordered = take_rows(spread, rows, threads)
-    sort.sort_segments(ordered, rows, bounds)
+    sort.sort_segments(ordered, rows, bounds, interrupts.stop_flag())
+    interrupts.check()
     ordered = read_only(ordered)
     of_table = rows if of_row is None else of_row[rows]
     times = ordered if tick is clock else read_only(take_rows(clock, of_table, threads))
     masks = read_only(take_rows(mask, rows, threads))
-    return SubStreams(of_table, bounds, ordered, times, masks, *_groups(plan, keys, of_sub), codes=tuple(of_sub))
+    made = SubStreams(of_table, bounds, ordered, times, masks, *find_groups(plan, keys, of_sub))
+    return replace(made, codes=tuple(of_sub), values=tuple(keys.values), per_ms=time.ticks_per_ms)
 
 
 def read_only(array: Array) -> Array:
@@ -116,11 +125,24 @@ def take_rows(column: Array, rows: Array, threads: int) -> Array:
     return out
 
 
-def _order_whole(count: int, tick: Array, clock: Array, mask: Array, threads: int) -> SubStreams:
+def translate_masks(table: Array, mask: Array, threads: int) -> Array:
+    """Return for each mask of one byte what a table has for it."""
+    out = np.empty(len(mask), table.dtype)
+    edges = np.linspace(0, len(mask), threads + 1).astype(np.int64).tolist()
+    given = read_only(mask)
+    Pool(threads).map(
+        lambda part: translate(table, given[part], out[part]), [slice(*edge) for edge in pairwise(edges)]
+    )
+    return out
+
+
+def _order_whole(
+    count: int, tick: Array, clock: Array, mask: Array, threads: int, per_ms: Fraction | None
+) -> SubStreams:
     """Put the rows of a table without keys in order: one sub-stream and one group."""
     bounds, group = np.array([0, count], np.int64), np.zeros(1, np.int64)
     falls, ties = _survey(tick, threads)
-    whole = SubStreams(None, bounds, tick, clock, mask, group, _no_attributes())
+    whole = SubStreams(None, bounds, tick, clock, mask, group, _no_attributes(), per_ms=per_ms)
     if not falls:
         return replace(whole, known_ties=ties)
     rows = np.argsort(tick, kind="stable")
@@ -168,7 +190,7 @@ def _ticks(time: Array, table: pa.Table, tiebreak: str | None, place: Place) -> 
     return read_only(out)
 
 
-def _groups(plan: Plan, keys: KeyCodes, of_sub: list[Array]) -> tuple[Array, pa.Table]:
+def find_groups(plan: Plan, keys: KeyCodes, of_sub: list[Array]) -> tuple[Array, pa.Table]:
     """Return the group of each sub-stream and the groups' attributes."""
     bound = plan.bound
     subs = len(of_sub[0])
@@ -178,7 +200,7 @@ def _groups(plan: Plan, keys: KeyCodes, of_sub: list[Array]) -> tuple[Array, pa.
     if not subs:
         return np.zeros(0, np.int64), pa.table({name: keys.values[k].slice(0, 0) for name, k in named})
     group, first = combine_codes([of_sub[k] for k in bound.group], [len(keys.values[k]) for k in bound.group])
-    columns = {name: keys.values[k].take(pa.array(of_sub[k][first])) for name, k in named}
+    columns = {name: keys.values[k].take(make_array(of_sub[k][first])) for name, k in named}
     return group.astype(np.int64), pa.table(columns)
 
 

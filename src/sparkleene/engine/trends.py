@@ -1,225 +1,203 @@
-"""The first trends behind the numbers: which windows to look at, the way back through them, and the rows.
+"""The trends behind the numbers: which windows to look at, in which order, and how many there are.
 
-The order of the result is that of the windows, then of the groups, then of the trends read backwards: by the last
-event's time, then the time of the event before it, and so on; a trend comes before those that end in it.
-Simultaneous events are in the order of the input, the labels of one event in that of the pattern. Pairs of P AND Q
-are ordered by the trend of P, then by that of Q.
+The first trends are those of the first windows and groups. In the other orders every window and group has rows of
+its own: a number of trends, the last, longest or shortest ones, or drawn at random.
 """
 
 from __future__ import annotations
 
 import heapq
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, replace
-from itertools import groupby, islice
+from bisect import insort
+from collections.abc import Iterator
+from dataclasses import replace
+from functools import partial
+from itertools import islice
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
-from sparkleene import interrupts
-from sparkleene.columns.reading import Options
-from sparkleene.engine.ends import Ends, find_ends
-from sparkleene.engine.execute import run_windows
-from sparkleene.engine.results import count_trends, rank_groups
-from sparkleene.engine.run import Run
-from sparkleene.engine.substreams import SubStreams
-from sparkleene.engine.windows import Windows
-from sparkleene.kernels import trends as kernel
+from sparkleene.columns.arrow import make_array
+from sparkleene.engine.arrays import Arrays
+from sparkleene.engine.ends import find_ends
+from sparkleene.engine.results import count_trends, rank_groups, write_results
+from sparkleene.engine.run import Evaluated, Run
+from sparkleene.engine.trend_passes import find_matches
+from sparkleene.engine.trend_rows import TrendRows, free_name
+from sparkleene.engine.trend_sample import Drawn, Sampler
+from sparkleene.engine.trend_search import Key, Match, Rank, Search
+from sparkleene.engine.trend_weights import Weights
+from sparkleene.engine.whole_trends import run_windows
+from sparkleene.engine.windows import KeyRange, Windows
 from sparkleene.kernels.wide import is_positive
+from sparkleene.language.bound import Measure, Output, Piece
 from sparkleene.plan.plan import Plan
+from sparkleene.plan.trend_selection import DRAW, SCORE, Order, Selection
 
 Array = np.ndarray[Any, Any]
-Trend = tuple[tuple[int, int], ...]  # (event, label) pairs from the last to the first
-Match = tuple[Trend, ...]  # a trend, or two of P AND Q
-Key = tuple[tuple[int, ...], ...]  # orders matches: per trend tick, row, label, from the last event on
+Found = tuple[int, Match]  # the number of a window, and a match in it
 
 BLOCK = 1 << 16  # rows of windows that are looked through together
-ALL = 1 << 62  # no limit
+SCANNED = 1 << 14  # rows of a window that are compared with each other for a number that nobody asked for
 
 
-def find_trends(run: Run, table: pa.Table, limit: int | None) -> pa.Table:
-    """Return the first trends of a planned query over a table, a row each."""
-    run = replace(run, part=run.part.map(lambda plan: replace(plan, bound=replace(plan.bound, outputs=()))))
-    plan = run.plan
-    rows, arrays, _, windows = run.prepare(table)
-    if windows.units is not None and arrays.main.kernel == "linear":
-        # Windows overlap: let the kernels that share work between them tell which have trends.
-        results = run_windows(arrays, windows, run.threads)
-        windows = windows.where(np.flatnonzero(is_positive(count_trends(run.part, results))))
-    order = np.lexsort((windows.segment, rank_groups(rows.groups)[rows.group[windows.segment]], windows.key))
-    windows = windows.where(order)
-    search = _Search(find_ends(plan, arrays), rows)
-    found = list(_found(search, windows, ALL if limit is None else limit))
-    return _table(plan, table, run.options, rows, windows, found)
-
-
-def _found(search: _Search, windows: Windows, limit: int) -> Iterator[tuple[int, Match]]:
-    """Yield the matches of ordered windows, each with the number of its window, up to the limit."""
-    group = search.rows.group[windows.segment]
-    new = (np.diff(windows.key) != 0) | (np.diff(group) != 0)
-    starts = np.flatnonzero(np.r_[True, new]) if group.size else np.zeros(0, np.int64)
-    edges = np.append(starts, group.size)
-    total = np.append(0, np.cumsum(windows.hi - windows.lo))[edges]
-    done = cell = 0
-    while cell < starts.size and done < limit:
-        last = max(cell + 1, int(np.searchsorted(total, total[cell] + BLOCK, "right")) - 1)
-        block = slice(edges[cell], edges[last])
-        firsts = windows.lo[block]
-        if firsts.size > 1:
-            firsts, _, _ = search.ends.reach(windows.lo[block], windows.hi[block], 1)
-        for begin, end in zip(edges[cell:last].tolist(), edges[cell + 1 : last + 1].tolist(), strict=True):
-            # Sub-streams of one group, by the next match of each; at first by where that ends.
-            heap: list[tuple[Key, int, Match, Iterator[tuple[Key, Match]] | None]] = [
-                ((search.key(first),), w, (), None)
-                for w, first in enumerate(firsts[begin - edges[cell] : end - edges[cell]].tolist(), begin)
-                if first >= 0
-            ]
-            heapq.heapify(heap)
-            while heap and done < limit:
-                _, w, match, source = heapq.heappop(heap)
-                if source is None:
-                    source = search.matches(int(windows.lo[w]), int(windows.hi[w]), limit - done)
-                else:
-                    yield w, match
-                    done += 1
-                for key, after in islice(source, 1):
-                    heapq.heappush(heap, (key, w, after, source))
-        cell = last
-
-
-@dataclass(frozen=True)
-class _Search:
-    """The search in the windows of a query."""
-
-    ends: Ends
-    rows: SubStreams
-
-    def key(self, event: int) -> tuple[int, int]:
-        """Return the tick and the row of an event."""
-        rows = self.rows.rows
-        return int(self.ends.events.tick[event]), event if rows is None else int(rows[event])
-
-    def before(self, ends: Array, log: Array, lo: int, k: int, need: int) -> Array:
-        """Return the ends that an end extends; see the kernel."""
-        found: Array = kernel.before(*self.ends.given, self.ends.index.real, ends, log, lo, k, need)
-        interrupts.check()
-        return found
-
-    def matches(self, lo: int, hi: int, need: int) -> Iterator[tuple[Key, Match]]:
-        """Yield the trends of a window with their keys, ascending; for AND pairs, by the first trend of each."""
-        both = self.ends.program.classes > 1
-        need += both
-        _, ends, log = self.ends.reach(np.array([lo]), np.array([hi]), need)
-        firsts = self.trends(ends, log, lo, (0, 2), need)
-        if not both:
-            yield from (((self.key_of(trend),), (trend,)) for _, trend in firsts)
-            return
-        seconds = self.trends(ends, log, lo, (1, 2), need)
-        known: list[tuple[int, Trend]] = []
-        for kind, first in firsts:
-            for other, second in _again(known, seconds):
-                mirrored = kind == other == 2 and second < first  # then the pair came the other way round
-                if first == second or mirrored:
-                    continue
-                yield (self.key_of(first), self.key_of(second)), (first, second)
-
-    def key_of(self, trend: Trend) -> tuple[int, ...]:
-        """Return what orders trends of all sub-streams."""
-        return tuple(part for event, label in trend for part in (*self.key(event), label))
-
-    def trends(
-        self, ends: Array, log: Array, lo: int, kinds: tuple[int, ...], need: int
-    ) -> Iterator[tuple[int, Trend]]:
-        """Yield the trends of these classes, each with its class, in order of their events from the last one."""
-        event, label, kind_of = ends[:, kernel.EVENT], ends[:, kernel.LABEL], ends[:, kernel.KIND]
-
-        def first(found: Array) -> list[int]:
-            """Return the ends in order, as many as are needed: each is on the way to a trend."""
-            found = np.sort(found)
-            if found.size > need:
-                last = np.flatnonzero((np.diff(event[found]) != 0) | (np.diff(label[found]) != 0))
-                found = found if last.size < need else found[: last[need - 1] + 1]
-            return found.tolist()  # type: ignore[no-any-return]
-
-        def grouped(found: Iterable[tuple[int, int]]) -> Iterator[list[tuple[int, int]]]:
-            """Put together the ends of one event and label, each with the class of the trend, in order."""
-            for _, group in groupby(sorted(found), lambda end: (event[end[0]], label[end[0]])):
-                yield list(group)
-
-        path: list[tuple[int, int]] = []
-        ways = [grouped((k, int(kind_of[k])) for k in first(np.flatnonzero(np.isin(kind_of, kinds))))]
-        while ways:
-            group = next(ways[-1], None)
-            if group is None:
-                ways.pop()
-                del path[len(ways) - 1 :]
-                continue
-            path.append((lo + int(event[group[0][0]]), int(label[group[0][0]])))
-            yield from ((kind, tuple(path)) for k, kind in group if ends[k, kernel.BEGINS])
-            ways.append(
-                grouped({(j, kind) for k, kind in group for j in first(self.before(ends, log, lo, k, need))})
-            )
-
-
-def _again(known: list[tuple[int, Trend]], more: Iterator[tuple[int, Trend]]) -> Iterator[tuple[int, Trend]]:
-    """Yield what is known, then more, which becomes known."""
-    yield from known
-    for item in more:
-        known.append(item)
-        yield item
-
-
-# ---- rows
-
-
-def _table(
-    plan: Plan,
-    table: pa.Table,
-    options: Options,
-    rows: SubStreams,
-    windows: Windows,
-    found: list[tuple[int, Match]],
+def find_trends(
+    run: Run, table: pa.Table, selection: Selection, scores: bool = False, wanted: KeyRange = None
 ) -> pa.Table:
-    """Write the result table: the window, the group and the events of each match."""
+    """Return trends of a planned query over a table, a row each, of all windows or of those that are wanted.
+
+    With `scores`, samples have their number and their score: where parts of a group are apart, the greatest counts.
+    """
+    run = replace(run, part=run.part.map(partial(count_only, order=selection.order)))
+    rows, arrays, recipe, windows = run.prepare(table, wanted)
+    _, windows = windows.each()
+    search = Search(Weights(find_ends(run.plan, arrays), arrays), rows)
+    writer = TrendRows(run.plan, table, run.options, run.clock(table).time, rows)
+    name = run.plan.bound.outputs[0].name
+
+    def aggregate(some: Array) -> Evaluated:
+        return run.aggregate(table, rows, arrays, recipe, windows.where(some))
+
+    drawn: list[Drawn] = []
+    if selection.order == "first":
+        found = list(_find_first(run, search, arrays, windows, selection.most))
+        which = np.array([w for w, _ in found], np.int64)
+        cell = _cells(search, windows)
+        some = np.flatnonzero(np.isin(cell, cell[which]))
+        if _is_slow(arrays, windows.where(some)):
+            counts = pa.nulls(len(found), write_results(aggregate(some[:0])).column(name).type)
+            return writer.write(windows, found, counts)
+        evaluated = aggregate(some)
+    else:
+        evaluated = aggregate(np.arange(windows.lo.size))
+        windows = evaluated.windows
+        totals = count_trends(run.part, evaluated.results)
+        there = is_positive(totals)
+        cells = list(_ordered_cells(search, windows, there))
+        if selection.order == "sample":
+            sampler = Sampler(search, windows, evaluated.results, totals, selection.seed)
+            drawn = [one for some in cells for one in sampler.draw(some, selection.most)]
+            found = [(one.window, one.match) for one in drawn]
+        else:
+            found = [one for some in cells for one in _find_best(search, windows, some, selection)]
+    counts = write_results(evaluated).column(name)
+    # Windows and groups of trends are in the same order as those of results; each of these has a row at least.
     which = np.array([w for w, _ in found], np.int64)
-    columns: dict[str, Any] = {}
-    columns.update(zip(("window_start", "window_end"), windows.columns(windows.key[which]), strict=False))
-    group = pa.array(rows.group[windows.segment[which]])
-    for name in rows.groups.column_names:
-        columns[_free(name, ("events", "events_2"))] = rows.groups.column(name).take(group)
-    for part, name in enumerate(("events", "events_2")[: len(plan.machine.operands)]):
-        columns[name] = _events(plan, table, options, rows, [match[part] for _, match in found])
-    return pa.table(columns)
+    cell = _cells(search, windows)[which]
+    number = np.cumsum(np.diff(cell, prepend=-1) != 0) - 1
+    counts = counts.take(make_array(number)) if counts else counts
+    result = writer.write(windows, found, counts)
+    if scores and selection.order == "sample":  # also without rows, for the types
+        result = result.append_column(DRAW, make_array([one.number for one in drawn], pa.int64()))
+        result = result.append_column(SCORE, make_array([one.score for one in drawn], pa.float64()))
+    return result
 
 
-def _events(plan: Plan, table: pa.Table, options: Options, rows: SubStreams, found: list[Trend]) -> pa.Array:
-    """Return lists of events, each with its label, its row in the input, and the columns that the query reads."""
-    flat = np.array([pair for trend in found for pair in reversed(trend)], np.int64).reshape(-1, 2)
-    offsets = np.append(0, np.cumsum([len(trend) for trend in found], dtype=np.int64))
-    place = flat[:, 0] if rows.rows is None else rows.rows[flat[:, 0]].astype(np.int64)
-    names = pa.array([label.name for label in plan.bound.labels], pa.string())
-    fields: dict[str, pa.Array] = {"label": names.take(pa.array(flat[:, 1]))}
-    heads = [name for name in (options.time, options.type) if name is not None and name in table.column_names]
-    chosen = table.unify_dictionaries().take(pa.array(place))
-    for name in heads:
-        fields[_free(name, ("label", "row"))] = _plain(chosen.column(name))
-    fields["row"] = pa.array(place)
-    for name in chosen.column_names:
-        if name not in heads:
-            fields[_free(name, ("label", "row", *heads))] = _plain(chosen.column(name))
-    events = pa.StructArray.from_arrays(list(fields.values()), list(fields))
-    return pa.ListArray.from_arrays(pa.array(offsets, pa.int32()), events)
+def count_only(plan: Plan, order: Order = "first") -> Plan:
+    """Return the plan that counts trends, and that knows the longest or shortest if these are asked for."""
+    count, lengths = (free_name(name, plan.bound.group_names) for name in ("trends", "lengths"))
+    outputs = [Output(count, "count", frozenset(), (), None)]
+    if order in ("longest", "shortest") and not plan.bound.chooses:
+        every = frozenset(i for i, label in enumerate(plan.bound.labels) if not label.negated)
+        length = Measure((Piece("sum", every, ()),))
+        function: Any = "max" if order == "longest" else "min"
+        outputs.append(Output(lengths, function, frozenset(), (), None, measure=length))
+    return replace(plan, bound=replace(plan.bound, outputs=tuple(outputs), finish=None))
 
 
-def _plain(column: pa.ChunkedArray) -> pa.Array:
-    """Return a column in one piece, without a dictionary."""
-    type = column.type
-    return (column.cast(type.value_type) if pa.types.is_dictionary(type) else column).combine_chunks()
+def _is_slow(arrays: Arrays, windows: Windows) -> bool:
+    """Tell whether counting would take a comparison of each row with each, of too many rows."""
+    return arrays.main.kernel == "scan" and int((windows.hi - windows.lo).max(initial=0)) > SCANNED
 
 
-def _free(name: str, taken: Iterable[str]) -> str:
-    """Return the name, with underscores if it is taken."""
-    while name in taken:
-        name += "_"
-    return name
+# ---- windows and groups
+
+
+def _cells(search: Search, windows: Windows) -> Array:
+    """Return a number for the window and group of each window of a sub-stream, in the order of results."""
+    rank = rank_groups(search.rows.groups)[search.rows.group[windows.segment]]
+    order = np.lexsort((rank, windows.key))
+    new = (np.diff(windows.key[order]) != 0) | (np.diff(rank[order]) != 0)
+    cell = np.zeros(order.size, np.int64)
+    cell[order] = np.append(0, np.cumsum(new)) if order.size else 0
+    return cell
+
+
+def _ordered_cells(search: Search, windows: Windows, there: Array) -> Iterator[Array]:
+    """Yield for each window and group the windows of its sub-streams that have trends."""
+    cell = _cells(search, windows)
+    order = np.lexsort((windows.segment, cell))
+    order = order[there[order]]
+    starts = np.flatnonzero(np.diff(cell[order], prepend=-1))
+    yield from np.split(order, starts[1:]) if order.size else ()
+
+
+# ---- the first of all
+
+
+def _find_first(run: Run, search: Search, arrays: Arrays, windows: Windows, limit: int) -> Iterator[Found]:
+    """Yield the first matches of all windows and groups, up to the limit."""
+    there = np.ones(windows.lo.size, bool)
+    if windows.composes and arrays.main.kernel == "linear":
+        # Windows overlap: let the kernels that share work between them tell which have trends.
+        there = is_positive(count_trends(run.part, run_windows(arrays, windows, run.threads)))
+    done = 0
+    block: list[Array] = []
+    size = 0
+    for cell in _ordered_cells(search, windows, there):
+        block.append(cell)
+        size += int((windows.hi - windows.lo)[cell].sum())
+        if size >= BLOCK:
+            for one in _look_through(search, windows, block, limit - done):
+                yield one
+                done += 1
+            block, size = [], 0
+        if done >= limit:
+            return
+    yield from _look_through(search, windows, block, limit - done)
+
+
+def _look_through(search: Search, windows: Windows, block: list[Array], limit: int) -> Iterator[Found]:
+    """Yield the first matches of some windows and groups, up to the limit."""
+    if not block or limit <= 0:
+        return
+    together = np.concatenate(block)
+    firsts = windows.lo[together]
+    if firsts.size > 1:
+        firsts, _, _ = search.ends.reach(windows.lo[together], windows.hi[together], 1)
+    first = dict(zip(together.tolist(), firsts.tolist(), strict=True))
+    done = 0
+    for cell in block:
+        # Sub-streams of one group, by the next match of each; at first by where that ends.
+        heap: list[tuple[Key, int, Match, Iterator[tuple[Key, Match]] | None]] = [
+            ((search.key(first[w]),), w, (), None) for w in cell.tolist() if first[w] >= 0
+        ]
+        heapq.heapify(heap)
+        while heap and done < limit:
+            _, w, match, source = heapq.heappop(heap)
+            if source is None:
+                source = find_matches(search, int(windows.lo[w]), int(windows.hi[w]), limit - done)
+            else:
+                yield w, match
+                done += 1
+            for key, after in islice(source, 1):
+                heapq.heappush(heap, (key, w, after, source))
+        if done >= limit:
+            return
+
+
+# ---- the last, longest or shortest of each window and group
+
+
+def _find_best(search: Search, windows: Windows, cell: Array, selection: Selection) -> list[Found]:
+    """Return the first matches of a window and group in an order; sub-streams are looked through one by one."""
+    most = selection.most
+    best: list[tuple[Rank, int, Match]] = []
+    for w in cell.tolist() if most else ():
+        for key, match in find_matches(search, int(windows.lo[w]), int(windows.hi[w]), most, selection.order):
+            rank = Rank(selection.order, sum(map(len, match)), key)
+            if len(best) >= most and not rank < best[-1][0]:
+                break
+            insort(best, (rank, w, match), key=lambda one: one[0])
+            del best[most:]
+    return [(w, match) for _, w, match in best]

@@ -3,19 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from sparkleene.columns import values
-from sparkleene.columns.fields import as_numpy, decode, find_column, is_clock
-from sparkleene.engine.substreams import SubStreams
+from sparkleene.columns.arrow import as_numpy, fill_null, make_array
+from sparkleene.columns.fields import decode, find_column, is_clock
+from sparkleene.engine.substreams import SubStreams, read_only
 from sparkleene.errors import NOWHERE, Place, Span
+from sparkleene.kernels.columns import find_largest, write_since
 from sparkleene.language.bound import Measure, Path, Piece
 from sparkleene.plan.aggregates import Aggregates, Total
 from sparkleene.plan.marks import Variant
@@ -73,18 +74,20 @@ class Weights:
         dtype = np.int64 if exact else np.float64
         rows: list[Array] = []
         row_of: dict[object, list[tuple[int, Fraction]]] = {}
-        columns: list[list[int]] = []  # of each column of sums the row for each label
+        columns: list[list[int]] = []  # of each column of sums the row for each label, as `summand` reads it
         of: list[int] = []
         totals: list[Scaled] = []
 
         def find(total: Total, pieces: Active) -> list[tuple[int, Fraction]]:
+            pieces, turned = _unite(pieces)
             values_of = tuple((piece.path, piece.factor, self._centre(piece, total)) for piece in pieces)
             key = (values_of, total.present, total.square, total.central == "ends")
-            if key not in row_of:
-                found = self._exact(total, pieces[0]) if exact else [(self._double(total, pieces), Fraction(1))]
+            if pieces and key not in row_of:
+                found = self._exact(total, pieces) if exact else [(self._double(total, pieces), Fraction(1))]
                 row_of[key] = [(len(rows) + k, scale) for k, (_, scale) in enumerate(found)]
                 rows.extend(column for column, _ in found)
-            return row_of[key]
+            known = row_of[key] if pieces else []
+            return [(-2 - row, scale) for row, scale in known] if turned and not total.square else known
 
         for total in made.totals:
             for piece in total.pieces:
@@ -102,16 +105,18 @@ class Weights:
                 of.append(2 + len(columns) if total.chained else 0)
                 columns.append([some[part][0] if some else -1 for some in chosen])
         shape = (len(columns), len(labels))
-        stacked = np.stack(rows) if len(rows) > 1 else np.array(rows, dtype).reshape(len(rows), len(self.rows.tick))
+        none = np.zeros((0, len(self.rows.tick)), dtype)
+        stacked = np.stack(rows) if len(rows) > 1 else rows[0][None] if rows else none
         program = (np.array(columns, np.int64).reshape(shape), np.array(of, np.int64))
         units = tuple(self._unit(total) for total in made.totals)
-        return Sums(stacked, program, tuple(totals), units, _largest(rows))
+        largest = max((find_largest(read_only(column)) for column in rows), default=1.0)
+        return Sums(stacked, program, tuple(totals), units, largest)
 
     def _double(self, total: Total, pieces: Active) -> Array:
         """Return the values that pieces give to every row, as doubles, NaN where there is none."""
         found: Array | None = None
         for piece in pieces:
-            column = self._column(piece.path, total.span, self._centre(piece, total))
+            column = self.column(piece.path, total.span, self._centre(piece, total))
             if (len(pieces) > 1 or total.central == "ends") and self._has_nulls(piece.path):  # NULL adds nothing
                 column = np.where(np.isnan(column), 0.0, column)
             column = column if piece.factor == 1 else column * float(piece.factor)
@@ -121,8 +126,9 @@ class Weights:
             found = np.where(np.isnan(found), np.nan, 1.0)
         return found * found if total.square else found
 
-    def _exact(self, total: Total, piece: Piece) -> list[tuple[Array, Fraction]]:
-        """Return the values of a piece as integers, the least int64 where there is none."""
+    def _exact(self, total: Total, pieces: Active) -> list[tuple[Array, Fraction]]:
+        """Return the values that pieces give to every row, as integers, the least int64 where there is none."""
+        [piece] = pieces  # also of a value of a column less another
         if not piece.path:
             return [(np.ones(len(self.rows.tick), np.int64), Fraction(1))]
         ticks = self._ticks(piece.path)
@@ -157,6 +163,7 @@ class Weights:
         rows: list[Array] = [np.zeros(len(self.rows.tick))] * len(made.lows)  # the row of low i, then more rows
         columns: list[list[int]] = []
         back: list[Callable[[Array], pa.Array]] = []
+        known: dict[object, int] = {}  # rows of the same values are one
         for i, low in enumerate(made.lows):
             if isinstance(low.of, Piece):
                 keys, to_values = values.low_values(self.table, low.of.path, low.maximum, self.place, low.span)
@@ -169,10 +176,14 @@ class Weights:
             row_of: dict[Active, int] = {(): -1}
             for pieces in dict.fromkeys(active):
                 if pieces:
-                    row_of[pieces] = len(rows)
-                    rows.append(sign * self._double(Total(pieces, central="ends", span=low.span), pieces))
+                    total = Total(pieces, central="ends", span=low.span)
+                    key = (sign, tuple((piece.path, piece.factor, self._centre(piece, total)) for piece in pieces))
+                    if key not in known:
+                        known[key] = len(rows)
+                        rows.append(sign * self._double(total, pieces))
+                    row_of[pieces] = known[key]
             columns.append([row_of[pieces] for pieces in active])
-            back.append(_measured(low.of, sign, self._unit(Total(low.of.pieces, central="ends"))))
+            back.append(_restore_measure(low.of, sign, self._unit(Total(low.of.pieces, central="ends"))))
         shape = (len(made.lows), len(labels))
         stacked = np.stack(rows) if rows else np.zeros((0, len(self.rows.tick)))
         adds = np.array([isinstance(low.of, Measure) for low in made.lows], np.bool_)
@@ -182,9 +193,9 @@ class Weights:
 
     def absent(self, path: Path) -> Array:
         """Tell of the rows in order which have no value."""
-        return np.isnan(self._column(path, NOWHERE))
+        return np.isnan(self.column(path, NOWHERE))
 
-    def _column(self, path: Path, span: Span, centre: float | int = 0) -> Array:
+    def column(self, path: Path, span: Span, centre: float | int = 0) -> Array:
         """Return a column of numbers, or of times in ticks, less a number; in the order of sub-streams."""
         if not path:
             return np.ones(len(self.rows.tick))
@@ -194,8 +205,11 @@ class Weights:
                 plain = values.sum_values(self.table, path, self.place, span)
                 found = self._take(plain - centre if centre else plain)
             elif self._is_clock(path):  # the times are in order already
-                near = int(centre) if self.rows.origin is None or not centre else self.rows.origin
-                found = (self.rows.time - near).astype(np.float64)
+                if self.whole and self.rows.apart is not None:
+                    found = np.zeros(len(self.rows.time))
+                    write_since(self.rows.time, *self.rows.apart, found)
+                else:
+                    found = (self.rows.time - int(centre)).astype(np.float64)
             else:
                 known = (ticks - int(centre)).astype(np.float64)
                 found = self._take(
@@ -226,7 +240,7 @@ class Weights:
                 unit = self._tick
                 kind = pa.duration(unit) if pa.types.is_duration(column.type) else pa.timestamp(unit)
                 plain = decode(column).cast(kind)
-                found = as_numpy(pc.fill_null(plain.cast(pa.int64()), values.NULL))
+                found = as_numpy(fill_null(plain.cast(pa.int64()), values.NULL))
             self._times[path] = found
         return self._times[path]
 
@@ -248,6 +262,8 @@ class Weights:
                 column = values.sum_values(self.table, path, self.place)
                 known = column[np.isfinite(column)]
                 found = float(known.mean()) if known.size else 0
+                if (known == np.floor(known)).all():
+                    found = float(np.round(found))  # differences to it are exact
             self._middles[path] = found
         return self._middles[path]
 
@@ -284,26 +300,25 @@ def _active(pieces: Sequence[Piece], label: Variant, trackers: Sequence[Piece]) 
     found = []
     for piece in pieces:
         end = Piece(piece.kind, piece.labels, piece.path, nullable=piece.nullable)
-        if label.label in piece.labels if piece.kind == "sum" else end in marked:
+        if label.label in piece.labels if piece.kind in ("sum", "sole") else end in marked:
             found.append(piece)
     return tuple(found)
 
 
-def _largest(rows: Sequence[Array]) -> float:
-    """Return the largest absolute value, 1 at least."""
-    largest = 1.0
-    for column in rows:
-        there = column != values.NULL if column.dtype == np.int64 else ~np.isnan(column)
-        largest = max(largest, float(np.abs(column[there].astype(np.float64)).max(initial=1.0)))
-    return largest
+def _unite(pieces: Active) -> tuple[Active, bool]:
+    """Return pieces of one column as one, or as none if they cancel, and whether their sign is to be turned."""
+    if len({piece.path for piece in pieces}) > 1:
+        return pieces, False
+    factor = sum(piece.factor for piece in pieces)
+    return (replace(pieces[0], factor=abs(factor)),) if factor else (), factor < 0
 
 
-def _measured(measure: Measure, sign: float, unit: Unit) -> Callable[[Array], pa.Array]:
+def _restore_measure(measure: Measure, sign: float, unit: Unit) -> Callable[[Array], pa.Array]:
     """Return the way from the least of a measure back to values: integers if it only counts, else doubles."""
 
     def back(keys: Array) -> pa.Array:
         found = sign * keys / round(1 / unit.scale) + unit.centre + float(measure.constant)
-        array = pa.array(found, from_pandas=True)
+        array = make_array(found, nan_is_null=True)
         return array.cast(pa.int64()) if measure.is_whole else array
 
     return back

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any
 
@@ -17,8 +17,6 @@ from sparkleene.errors import Place
 from sparkleene.kernels import windows as kernel
 
 Array = np.ndarray[Any, Any]
-Units = Callable[[], tuple[Array, Array]]
-
 KeyRange = tuple[int, int] | None
 """The windows that are wanted: keys greater than the first number and at most the second; None for all."""
 
@@ -31,31 +29,62 @@ class Windows:
     key: Array
     lo: Array
     hi: Array
-    units: Units | None  # the panes or ticks that they are made of: rows from, rows to
+    composes: bool  # whether they may be products of matrices of the rows between their borders
     columns: Callable[[Array], list[pa.Array]]  # window_start and window_end of keys
+    last: Array | None = None  # of windows that rows draw, the time of their last row
+    repeat: Array | None = None  # how many windows, from `key` on, hold the same rows; None for one each
+    whose: Array | None = None  # bool[windows, classes]: which queries' windows they are; None for all
 
     def where(self, chosen: Array) -> Windows:
         """Keep some of the windows."""
-        return Windows(
-            self.segment[chosen], self.key[chosen], self.lo[chosen], self.hi[chosen], self.units, self.columns
-        )
+        columns = (self.segment[chosen], self.key[chosen], self.lo[chosen], self.hi[chosen])
+        more = (None if of is None else of[chosen] for of in (self.last, self.repeat, self.whose))
+        return Windows(*columns, self.composes, self.columns, *more)
+
+    def borders(self, chosen: Array) -> list[pa.Array]:
+        """Return window_start and window_end of some of the windows, none where there is one window."""
+        if self.last is None:
+            return self.columns(self.key[chosen])
+        return [*self.columns(self.key[chosen])[:1], *self.columns(self.last[chosen])[1:]]
 
     def within(self, wanted: KeyRange) -> Windows:
         """Keep the windows of a range of keys."""
         if wanted is None:
             return self
-        return self.where(np.flatnonzero((self.key > wanted[0]) & (self.key <= wanted[1])))
+        if self.repeat is None:
+            return self.where(np.flatnonzero((self.key > wanted[0]) & (self.key <= wanted[1])))
+        first = np.maximum(self.key, wanted[0] + 1)
+        last = np.minimum(self.key + self.repeat - 1, wanted[1])
+        return replace(self, key=first, repeat=last - first + 1).where(np.flatnonzero(first <= last))
+
+    def each(self, chosen: Array | None = None) -> tuple[Array, Windows]:
+        """Return some windows, or all, one by one, and where each is among those that hold different rows."""
+        if chosen is None:
+            chosen = np.arange(self.lo.size)
+        some = self.where(chosen)
+        if some.repeat is None:
+            return chosen, some
+        where = np.repeat(np.arange(chosen.size), some.repeat)
+        before = np.cumsum(some.repeat) - some.repeat
+        key = some.key[where] + np.arange(where.size) - before[where]
+        return chosen[where], replace(some.where(where), key=key, repeat=None)
+
+
+def rows_between(lo: Array, hi: Array) -> Array:
+    """Return all rows from each lo to before its hi, one after the other."""
+    size = hi - lo
+    return np.repeat(lo - np.append(0, np.cumsum(size)[:-1]), size) + np.arange(int(size.sum()))
 
 
 def whole_windows(rows: SubStreams) -> Windows:
     """Return one window per sub-stream, over all of it."""
     segment = np.flatnonzero(np.diff(rows.bounds))
     lo, hi = rows.bounds[:-1][segment], rows.bounds[1:][segment]
-    return Windows(segment, np.zeros(segment.size, np.int64), lo, hi, None, lambda key: [])
+    return Windows(segment, np.zeros(segment.size, np.int64), lo, hi, False, lambda key: [])
 
 
 def grid_windows(rows: SubStreams, grid: Grid | None, numbered: bool = True) -> Windows:
-    """Return the windows of a grid that hold rows; without a grid, one window per sub-stream.
+    """Return the windows of a grid that hold rows, those that hold the same once; else one per sub-stream.
 
     Windows of events may begin or end between simultaneous rows only if these are `numbered`.
     """
@@ -63,16 +92,14 @@ def grid_windows(rows: SubStreams, grid: Grid | None, numbered: bool = True) -> 
         return whole_windows(rows)
     clock = grid.clock(rows.time)
     grid.check(clock, rows.bounds)
-    segment, key, lo, hi = grid.windows(clock, rows.bounds)
+    segment, key, lo, hi, repeat = grid.windows(clock, rows.bounds)
     if grid.events and not numbered:
         _check_order(rows, segment, lo, hi)
 
-    def units() -> tuple[Array, Array]:
-        return grid.panes(clock, rows.bounds)[2:]
-
-    # Panes of a number of rows would part simultaneous rows.
+    # Windows of a number of rows may end between simultaneous rows.
     composes = grid.span > grid.step and not (grid.events and rows.tied)
-    return Windows(segment, key, lo, hi, units if composes else None, grid.columns)
+    several = repeat if grid.span > grid.step else None
+    return Windows(segment, key, lo, hi, composes, grid.columns, None, several)
 
 
 def trailing_windows(
@@ -83,10 +110,12 @@ def trailing_windows(
     ends: Array,
     bounds: Array,
     until: Array | None = None,
+    whose: Array | None = None,
 ) -> Windows:
     """Return the windows (t - size, t] for each t in `ends`; those of group g are ends[bounds[g]:bounds[g+1]].
 
-    `until` gives end rows where windows stop at a tick in the midst of a time (tie-breaks).
+    `until` gives end rows where windows stop at a tick in the midst of a time (tie-breaks), `whose` the queries
+    that have a window at each end.
     """
     span: Any = float(size) if rows.time.dtype == np.float64 else int(size)
     starts = trailing_starts(ends, size)
@@ -94,14 +123,11 @@ def trailing_windows(
     if until is not None:
         hi = until[which]
 
-    def units() -> tuple[Array, Array]:
-        starts = kernel.ticks(rows.tick, rows.bounds)
-        return starts[:-1], starts[1:]
-
     def columns(key: Array) -> list[pa.Array]:
         return [time.to_array(key - span), time.to_array(key)]
 
-    return Windows(segment, ends[which], lo, hi, units, columns)
+    whose = None if whose is None else whose[which]
+    return Windows(segment, ends[which], lo, hi, True, columns, whose=whose)
 
 
 def _check_order(rows: SubStreams, segment: Array, lo: Array, hi: Array) -> None:

@@ -22,12 +22,15 @@ from typing import Any
 from numba.core import bytecode
 
 from sparkleene.kernels.forms import forms
-from sparkleene.kernels.store import PREBUILT, folder_name
+from sparkleene.kernels.store import PREBUILT, folder_name, module_digest
 from sparkleene.kernels.target import Target, prebuilt_targets
 
 _SHARE = "import sys; from sparkleene.kernels.build import compile_share; compile_share(*map(int, sys.argv[1:]))"
 
 PROCESSES = 2  # not as many as there are processors: it decides which bytes the files have
+
+
+KEPT = ".kept"  # marks a folder in which kernels of an earlier build are
 
 
 class BuildError(Exception):
@@ -99,14 +102,19 @@ def compile_all(environments: Sequence[Mapping[str, str]]) -> Iterator[str]:
             process.terminate()
 
 
-def prebuild(target: Target, package: Path, processes: int = PROCESSES) -> Iterator[str]:
+def prebuild(target: Target, package: Path, again: bool = True, processes: int = PROCESSES) -> Iterator[str]:
     """Compile all kernels for a level into a package's folder of kernels; yield names as they are done.
 
     The same sources give the same files, wherever they are and whatever the machine: names in machine code tell how
     many functions a process had compiled before, so each process has the same forms in the same order every time.
+    With `again=False` kernels whose sources have not changed since the last build are kept, which is quicker, and
+    the folder is marked, since its bytes may be others.
     """
     name = folder_name(target)
+    root = package / PREBUILT
     with tempfile.TemporaryDirectory() as made:
+        folders = [Path(made, str(share), "kernels", name) for share in range(processes)]
+        kept = 0 if again else sum(keep_unchanged(root, folder) for folder in folders)
         yield from compile_all(
             [
                 {
@@ -122,11 +130,12 @@ def prebuild(target: Target, package: Path, processes: int = PROCESSES) -> Itera
         )
         whole = Path(made, "whole")
         whole.mkdir()
-        for share in range(processes):
-            for file in sorted(Path(made, str(share), "kernels", name).iterdir()):
+        for folder in folders:
+            for file in sorted(folder.iterdir()):
                 if not (whole / file.name).exists():
                     shutil.move(file, whole / file.name)
-        root = package / PREBUILT
+        if kept:
+            (whole / KEPT).touch()
         root.mkdir(exist_ok=True)
         staged = root / f"{name}.{os.getpid()}"  # a copy may be cut short, a new name is all or nothing
         shutil.move(whole, staged)
@@ -137,17 +146,33 @@ def prebuild(target: Target, package: Path, processes: int = PROCESSES) -> Itera
             shutil.rmtree(other, ignore_errors=True)  # of other sources
 
 
+def keep_unchanged(root: Path, folder: Path) -> int:
+    """Copy kernels that an earlier build made of the same sources for the same target, and count them."""
+    folder.mkdir(parents=True)
+    files = root.glob(f"*-{folder.name.partition('-')[2]}/*.*-*-*")
+    same = [file for file in files if file.name.split("-")[1] == module_digest(file.name.partition(".")[0])]
+    for file in same:
+        shutil.copy(file, folder / file.name)
+    return len(same)
+
+
+def is_built(folder: Path, again: bool) -> bool:
+    """Tell whether all kernels of these sources are there, and with `again` also whether none was kept."""
+    return folder.is_dir() and not (again and (folder / KEPT).exists())
+
+
 def main(arguments: Sequence[str]) -> None:
     """Build into the package that this module belongs to, unless all is there."""
     package = Path(__file__).parent
-    targets = prebuilt_targets()[: None if "--every-level" in arguments else 1]
+    again = "--every-level" in arguments
+    targets = prebuilt_targets()[: None if again else 1]
     if not targets:
         print("For this kind of machine kernels are compiled when they are first used, not beforehand.")
     for target in targets:
-        if (package / PREBUILT / folder_name(target)).is_dir():
+        if is_built(package / PREBUILT / folder_name(target), again):
             continue
         begin, count = time.monotonic(), count_forms()
-        for done, _ in enumerate(prebuild(target, package), 1):
+        for done, _ in enumerate(prebuild(target, package, again), 1):
             if sys.stdout.isatty():
                 print(f"\rCompiling kernels for {target.cpu}: {done} of {count}", end="", flush=True)
         lead = "\r" if sys.stdout.isatty() else ""

@@ -1,4 +1,4 @@
-"""BurstArrays: rows of one set of labels, one after the other, done once for all copies of a part of the machine.
+"""Bursts: rows of one set of labels, one after the other, done once for all copies of a part of the machine.
 
 Which parts are copies of each other is found beforehand (plan/copies.py). A burst either runs row by row over every
 state, or its effect on a template is worked out as a matrix and multiplied with each copy's states and inputs, the
@@ -15,8 +15,8 @@ import numpy as np
 from sparkleene.kernels.jit import helper, kernel
 from sparkleene.kernels.linear import advance, list_steps
 from sparkleene.kernels.numbers import add, mul, null, times
-from sparkleene.kernels.program import NO, ZERO, Array, Events, NumberSystem, Program
-from sparkleene.kernels.vectors import Table, collect, start
+from sparkleene.kernels.program import ZERO, Array, Events, NumberSystem, Program
+from sparkleene.kernels.vectors import Table, collect, start, summand
 
 BURSTS, SHARED, ROWS, SHARED_ROWS, DECISIONS, MATRICES, COLUMNS, SNAPSHOTS = range(8)
 """What is counted for each set of labels."""
@@ -29,7 +29,7 @@ STEP, PRODUCT, BURST, CLOSED = range(4)
 class BurstArrays(NamedTuple):
     """Sets of labels, for each the groups of copies that have the same template and labels."""
 
-    set_of: Array  # int64[symbols]: the set of a symbol's labels, -1 if it has none
+    set_of: Array  # int64[symbols]: the set of a symbol's labels, -1 if it has none; of what moves trends one more
     symbol_off: Array  # int64[sets + 1]
     symbol: Array  # int64[...]: the symbols of each set
     group_off: Array  # int64[sets + 1]; groups of one template follow each other
@@ -136,8 +136,8 @@ def run_rows(
                         acc[d, w] = add(acc[d, w], value[s, w], mod[w % columns])
                     for a in range(sums):
                         r = program.sum_row[a, g.label[h, g.step[k, 0]]]
-                        if r >= 0:
-                            x = events.sums[r, i]
+                        if r != -1:
+                            x = summand(events.sums, r, i)
                             if not null(x):
                                 for c in range(columns):
                                     w = (1 + a) * columns + c
@@ -383,6 +383,10 @@ def run(
     state, seen = vector.value, scratch.seen
     tick, symbol, mod, set_of, worth = events.tick, events.symbol, field.mod, g.set_of, g.worth
     direct, act_off, act, source = g.direct, g.act_off, g.act, g.source
+    movers = worth.size  # the set of rows whose ticks can move partial trends
+    moving = False
+    for y in range(set_of.size):
+        moving |= set_of[y] == movers
     for k in range(lo.size):
         start(vector, field.one, program.low_adds)
         i = lo[k]
@@ -404,10 +408,15 @@ def run(
                 for e in range(j, b):
                     seen[symbol[e]] += 1
                 j = b
-            done = False
+            done, moved = False, False
             if j == i:
+                moved = moving
                 while j < hi[k] and tick[j] == tick[i]:
                     j += 1
+            elif kind == movers:
+                moved = True
+                for e in range(i, j):
+                    seen[symbol[e]] = 0
             elif kind >= 0:
                 counter[kind, BURSTS] += 1
                 counter[kind, ROWS] += j - i
@@ -417,11 +426,11 @@ def run(
                     seen[g.symbol[y]] = 0
             while i < j and not done:
                 y = symbol[i]
-                if kinds > 1 or not direct[y] or (i + 1 < j and tick[i + 1] == tick[i]):
+                if moved or kinds > 1 or not direct[y] or (i + 1 < j and tick[i + 1] == tick[i]):
                     b = i + 1
-                    while b < j and (kinds > 1 or tick[b] == tick[i]):
+                    while b < j and (moved or kinds > 1 or tick[b] == tick[i]):
                         b += 1
-                    advance(program, steps, events, field, i, b, vector, tick_of, NO)
+                    advance(program, steps, events, field, i, b, vector, tick_of, moved)
                     i = b
                     continue
                 for x in range(act_off[y], act_off[y + 1]):

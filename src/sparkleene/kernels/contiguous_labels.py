@@ -53,7 +53,8 @@ def observe(
 ) -> None:
     """Add to the labels of rows begin:end the pairs that hold between them and the rows before.
 
-    Pair p joins label joined[p, 0] to label joined[p, 1]; its own label is first + p. `ok` is scratch.
+    Pair p joins label joined[p, 0] to label joined[p, 1] by condition joined[p, 2]; its own label is first + p.
+    `ok` is scratch.
     """
     for block in range(begin, end, BLOCK):
         _observe(predicates, f, g, mask, joined, first, block, min(block + BLOCK, end), ok, out)
@@ -69,12 +70,12 @@ def _observe(
         out[i] = mask[i]
     begin = max(begin, 1)  # the first row has none before it
     for p in range(joined.shape[0]):
-        before, after = joined[p, 0], joined[p, 1]
+        before, after, condition = joined[p, 0], joined[p, 1], joined[p, 2]
         for i in range(begin, end):
             ok[i] = (mask[i - 1] >> before) & (mask[i] >> after) & 1 != 0
-        for c in range(predicates.off[p], predicates.off[p + 1]):
+        for c in range(predicates.off[condition], predicates.off[condition + 1]):
             _compare(predicates.op[c], f[c], g[c], begin, end, ok)
-        code_begin, code_end = predicates.code_off[p], predicates.code_off[p + 1]
+        code_begin, code_end = predicates.code_off[condition], predicates.code_off[condition + 1]
         if code_begin < code_end:
             for i in range(begin, end):
                 ok[i] = ok[i] and code_holds(

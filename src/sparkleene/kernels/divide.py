@@ -417,7 +417,7 @@ def _run_stretches(
     program: Program, by: Transitions, predicates: Predicates, events: Events, field: NumberSystem,
     ranking: Ranking, state: State, lo: Array, hi: Array, out: Table,
 ) -> None:  # fmt: skip
-    """Process all stretches."""
+    """Run stretch after stretch, and write the results of each."""
     mod, lists = field.mod, ranking.lists
     total = len(lists.counts)
     rows, step = np.zeros((DEEP, 3), np.int64), np.zeros(DEEP, np.int64)

@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from sparkleene.kernels.fenwick_trees import Trees, move_entries, rank_part
+from sparkleene.kernels.fenwick_trees import Trace, Trees, move_entries, rank_part
 from sparkleene.kernels.jit import helper, kernel
 from sparkleene.kernels.numbers import add, nonzero
 from sparkleene.kernels.program import ZERO, Array, Events, NumberSystem, Predicates, Program
@@ -28,6 +28,7 @@ from sparkleene.kernels.vectors import (
     is_blank,
     take_in,
 )
+from sparkleene.kernels.wide import WIDE
 
 
 class Spans(NamedTuple):
@@ -84,7 +85,8 @@ def _run_stretch(
     width, columns, low_width = tot.shape[1], len(mod), tot_low.shape[1]
     single = width + low_width == 1
     clear_row(new, ZERO)
-    entries = ZERO
+    entries = noted = ZERO
+    traced, note = trees.trace
     opened = closed = spans.off[item]
     each = spans.columns
     i, stop = lo, events.stop
@@ -156,6 +158,10 @@ def _run_stretch(
                 move_entries(trees, s, t, stored, mod)
         for k in range(n):
             d, x = to_state[k], to_event[k]
+            if len(traced):
+                traced[noted, 0], traced[noted, 1] = x, d
+                copy_row(note, noted, new, k)
+                noted += 1
             if single:
                 tot[d, 0] = add(tot[d, 0], into[k, 0], mod[0])
             else:
@@ -202,12 +208,12 @@ class Ranking(NamedTuple):
     used: Array  # bool[parts]
 
 
-@kernel
+@kernel(allocates=False, vectors=True)
 def _run_stretches(
     program: Program, by: Transitions, events: Events, field: NumberSystem, ranking: Ranking, trees: Trees,
     total: Table, fresh: Fresh, spans: Spans, out: Table,
 ) -> None:  # fmt: skip
-    """Process all stretches."""
+    """Run stretch after stretch, and write the results of each."""
     for k in range(len(spans.lo)):
         if events.stop[0]:
             break
@@ -240,9 +246,10 @@ def run(
 
 
 def run_side_by_side(
-    program: Program, predicates: Predicates, events: Events, field: NumberSystem, spans: Spans, out: Table
-) -> None:
-    """Run a program over stretches that hold several windows, side by side."""
+    program: Program, predicates: Predicates, events: Events, field: NumberSystem, spans: Spans, out: Table,
+    traced: bool = False,
+) -> Trace:  # fmt: skip
+    """Run a program over stretches that hold several windows, side by side; return the last one's trace."""
     one, states = field.one, program.states
     by, part = transitions_of(program, False), parts_of(predicates)
     size, together = longest(events.tick, spans.lo, spans.hi)
@@ -256,6 +263,8 @@ def run_side_by_side(
                 slots += 1
     listed = by.stored & (program.keep != np.arange(states)).any(axis=0)
     nodes = size * most if listed.any() else 0
+    noted = size * most if traced else 0
+    trace = Trace(np.full((noted, 2), -1, np.int64), empty_table(noted, program, one))
     trees = Trees(
         part.off,
         move_order(program),
@@ -270,7 +279,21 @@ def run_side_by_side(
         np.empty(nodes, np.int64),
         np.empty(nodes, np.int64),
         empty_table(nodes, program, one),
+        trace,
     )
     ranking = Ranking(part, roles_of(program, len(part.off) - 1), room_for(2 * size), (slot >= 0).any(axis=0))
     total, fresh = empty_table(states, program, one), empty_fresh(together * most, program, one)
     _run_stretches(program, by, events, field, ranking, trees, total, fresh, spans, out)
+    return trace
+
+
+def trace_stretch(program: Program, predicates: Predicates, events: Events, lo: int, hi: int) -> Trace:
+    """Return what each event of a stretch brings to each state, in wide numbers."""
+    rows = np.array([lo]), np.array([hi])
+    field = NumberSystem(np.ones(1, WIDE), np.zeros(1, np.uint64))
+    width, lows = 1 + program.sum_of.size, program.low_adds.size
+    out = Table(np.zeros((1, program.classes, width), WIDE), np.full((1, program.classes, lows), np.inf))
+    spans = Spans(*rows, np.arange(2), *rows, 1)
+    place, table = run_side_by_side(program, predicates, events, field, spans, out, traced=True)
+    size = int((place[:, 1] >= 0).sum())
+    return Trace(place[:size], Table(table.value[:size], table.low[:size]))

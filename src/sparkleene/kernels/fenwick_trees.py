@@ -13,6 +13,13 @@ from sparkleene.kernels.ranks import Parts, Room, sort_elements
 from sparkleene.kernels.vectors import Table, clear_row
 
 
+class Trace(NamedTuple):
+    """What each event brings to each state, in order of events, for those who want to know; else without rows."""
+
+    place: Array  # int64[rows, 2]: event and state, -1 where a row is not used
+    table: Table
+
+
 class Trees(NamedTuple):
     """Fenwick trees and what is needed to move entries between them.
 
@@ -32,6 +39,7 @@ class Trees(NamedTuple):
     link: Array  # int64[entries]
     owner: Array  # int64[entries]: event of the entry
     entry: Table
+    trace: Trace
 
 
 @helper

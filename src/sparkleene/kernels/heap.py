@@ -83,7 +83,7 @@ def _share_out(store: Store, events: Events, s: int, i: int, j: int, mod: Array)
         if x == x and plan.asks[np.int64(events.symbol[e]), s]:
             room.key[0, n], room.who[0, n] = x, e - i
             n += 1
-    sort(room, n)
+    sort(room, n, events.stop)
     for k in range(n):
         at = s + room.who[0, k] * states
         if k > 0:
@@ -98,7 +98,7 @@ def _share_out(store: Store, events: Events, s: int, i: int, j: int, mod: Array)
 def _run_stretch(
     program: Program, by: Transitions, events: Events, field: NumberSystem, store: Store, lo: int, hi: int
 ) -> None:
-    """Process one stretch."""
+    """Run the rows of one stretch from an empty store on."""
     tick, symbol, f, g, mod = events.tick, events.symbol, events.f, events.g, field.mod
     heaps, plan = store.heaps, store.plan
     total, moved, stuck, part, full = store.sums
@@ -317,7 +317,7 @@ def _plan_of(program: Program, predicates: Predicates, stored: Array) -> Plan:
     return Plan(column, sign, strict, left, move, order, off, state, kind, kinds & SOME != 0)
 
 
-@kernel
+@kernel(allocates=False)
 def _run_stretches(
     program: Program,
     by: Transitions,
@@ -328,7 +328,7 @@ def _run_stretches(
     hi: Array,
     out: Table,
 ) -> None:
-    """Process all stretches."""
+    """Run stretch after stretch, and write the results of each."""
     heaps, sums = store.heaps, store.sums
     for k in range(len(lo)):
         if events.stop[0]:

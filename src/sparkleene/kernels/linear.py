@@ -15,7 +15,7 @@ from sparkleene.kernels.jit import helper, kernel
 from sparkleene.kernels.numbers import add, nonzero, null, times
 from sparkleene.kernels.program import Array, Events, NumberSystem, Program
 from sparkleene.kernels.ticks import has, symbol_of
-from sparkleene.kernels.vectors import Table, collect, set_identity, start
+from sparkleene.kernels.vectors import Table, add_row, clear_row, collect, set_identity, start, summand
 
 
 @helper
@@ -29,24 +29,27 @@ def _can_move(program: Program) -> bool:
 
 
 class Steps(NamedTuple):
-    """Transitions by symbol: those of symbol y are off[y]:off[y+1]."""
+    """Transitions by symbol, those of symbol y are off[y]:off[y+1], and what its ticks move by themselves."""
 
     off: Array
     label: Array
     src: Array
     dst: Array
+    moved_off: Array  # moves of symbol y are moved_off[y]:moved_off[y+1]
+    moved: Array  # int64[moves, 2]: from where, where to; -1 for gone
 
 
 @helper(allocates=True)
-def list_steps(program: Program) -> Steps:
-    """List the transitions that an event of each symbol takes."""
+def list_chosen_steps(program: Program, chosen: Array) -> Steps:
+    """List the chosen transitions that an event of each symbol takes."""
     symbols, labels = len(program.labels), len(program.off) - 1
     off = np.zeros(symbols + 1, np.int64)
     for y in range(symbols):
         off[y + 1] = off[y]
         for label in range(labels):
             if has(program.labels[y], label):
-                off[y + 1] += program.off[label + 1] - program.off[label]
+                for t in range(program.off[label], program.off[label + 1]):
+                    off[y + 1] += chosen[t]
     by = np.empty(off[symbols], np.int64)
     src, dst = np.empty(off[symbols], np.int64), np.empty(off[symbols], np.int64)
     for y in range(symbols):
@@ -54,58 +57,103 @@ def list_steps(program: Program) -> Steps:
         for label in range(labels):
             if has(program.labels[y], label):
                 for t in range(program.off[label], program.off[label + 1]):
-                    by[k], src[k], dst[k] = label, program.src[t], program.dst[t]
-                    k += 1
-    return Steps(off, by, src, dst)
+                    if chosen[t]:
+                        by[k], src[k], dst[k] = label, program.src[t], program.dst[t]
+                        k += 1
+    moved_off = np.zeros(symbols + 1, np.int64)
+    for y in range(symbols):
+        moved_off[y + 1] = moved_off[y] + np.sum(program.keep[y] != np.arange(program.states))
+    moved = np.empty((moved_off[symbols], 2), np.int64)
+    for y in range(symbols):
+        m = moved_off[y]
+        for s in range(program.states):
+            if program.keep[y, s] != s:
+                moved[m, 0], moved[m, 1] = s, program.keep[y, s]
+                m += 1
+    return Steps(off, by, src, dst, moved_off, moved)
+
+
+@helper(allocates=True)
+def list_steps(program: Program) -> Steps:
+    """List the transitions that an event of each symbol takes."""
+    return list_chosen_steps(program, np.ones(len(program.dst), np.bool_))  # type: ignore[no-any-return]
 
 
 @helper
-def _extend(
-    program: Program, steps: Steps, events: Events, field: NumberSystem, e: int, state: Table, tick: Table
+def step_row(
+    program: Program,
+    events: Events,
+    field: NumberSystem,
+    label: int,
+    e: int,
+    source: Table,
+    s: int,
+    to: Table,
+    d: int,
 ) -> None:
-    """Add to `tick` what event e makes of the partial trends in `state`."""
+    """Add to row d what event e makes of the partial trends of row s by a label."""
     columns = field.one.size
-    y = np.int64(events.symbol[e])
-    for k in range(steps.off[y], steps.off[y + 1]):
-        label, s, d = steps.label[k], steps.src[k], steps.dst[k]
-        for w in range(state.value.shape[1]):
-            tick.value[d, w] = add(tick.value[d, w], state.value[s, w], field.mod[w % columns])
-        for i in range(program.sum_of.size):
-            r = program.sum_row[i, label]
-            if r >= 0:
-                x = events.sums[r, e]
-                if not null(x):
-                    of = program.sum_of[i] * columns
-                    for c in range(columns):
-                        w = (1 + i) * columns + c
-                        more = times(state.value[s, of + c], x, field.mod[c])
-                        tick.value[d, w] = add(tick.value[d, w], more, field.mod[c])
-        for m in range(program.low_adds.size):
-            r, adds = program.low_row[m, label], program.low_adds[m]
-            x = 0.0 if adds else np.inf
-            if r >= 0:
-                value = events.lows[r, e]
-                if not null(value):
-                    x = value
-            for c in range(columns):
-                if nonzero(state.value[s, c]):
-                    w = m * columns + c
-                    least = state.low[s, w] + x if adds else min(x, state.low[s, w])
-                    tick.low[d, w] = min(tick.low[d, w], least)
+    for w in range(source.value.shape[1]):
+        to.value[d, w] = add(to.value[d, w], source.value[s, w], field.mod[w % columns])
+    for i in range(program.sum_of.size):
+        r = program.sum_row[i, label]
+        if r != -1:
+            x = summand(events.sums, r, e)
+            if not null(x):
+                of = program.sum_of[i] * columns
+                for c in range(columns):
+                    w = (1 + i) * columns + c
+                    more = times(source.value[s, of + c], x, field.mod[c])
+                    to.value[d, w] = add(to.value[d, w], more, field.mod[c])
+    for m in range(program.low_adds.size):
+        r, adds = program.low_row[m, label], program.low_adds[m]
+        x = 0.0 if adds else np.inf
+        if r >= 0:
+            value = events.lows[r, e]
+            if not null(value):
+                x = value
+        for c in range(columns):
+            if nonzero(source.value[s, c]):
+                w = m * columns + c
+                least = source.low[s, w] + x if adds else min(x, source.low[s, w])
+                to.low[d, w] = min(to.low[d, w], least)
 
 
 @helper
-def _settle(steps: Steps, field: NumberSystem, y: int, state: Table, tick: Table) -> None:
-    """Add to the states what an event of symbol y has made, and clear it."""
-    columns = field.one.size
-    for k in range(steps.off[y], steps.off[y + 1]):
-        d = steps.dst[k]  # one that was there before has nothing left to add
-        for w in range(state.value.shape[1]):
-            state.value[d, w] = add(state.value[d, w], tick.value[d, w], field.mod[w % columns])
-            tick.value[d, w] = 0
-        for w in range(state.low.shape[1]):
-            state.low[d, w] = min(state.low[d, w], tick.low[d, w])
-            tick.low[d, w] = np.inf
+def union_symbol(program: Program, events: Events, i: int, j: int) -> int:
+    """Return the symbol of the labels of a tick."""
+    symbol = np.int64(events.symbol[i])
+    if j == i + 1:
+        return symbol  # type: ignore[return-value]
+    union = program.labels[symbol]
+    for e in range(i + 1, j):
+        union |= program.labels[events.symbol[e]]
+    return symbol_of(program.labels, union)  # type: ignore[no-any-return]
+
+
+@helper
+def settle(
+    program: Program, steps: Steps, events: Events, mod: Array, i: int, j: int, state: Table, fresh: Table,
+    moving: bool,
+) -> None:  # fmt: skip
+    """Let the tick of rows i:j move what was there, and add what its events have made; `fresh` is left clear."""
+    if moving:
+        symbol = union_symbol(program, events, i, j)
+        begin, end = steps.moved_off[symbol], steps.moved_off[symbol + 1]
+        for m in range(begin, end):  # into `fresh` first, for one may move to where another moves away
+            if steps.moved[m, 1] >= 0:
+                add_row(fresh, steps.moved[m, 1], state, steps.moved[m, 0], mod)
+        for m in range(begin, end):
+            clear_row(state, steps.moved[m, 0])
+        for m in range(begin, end):
+            if steps.moved[m, 1] >= 0:
+                add_row(state, steps.moved[m, 1], fresh, steps.moved[m, 1], mod)
+                clear_row(fresh, steps.moved[m, 1])
+    for e in range(i, j):
+        y = np.int64(events.symbol[e])
+        for k in range(steps.off[y], steps.off[y + 1]):
+            add_row(state, steps.dst[k], fresh, steps.dst[k], mod)
+            clear_row(fresh, steps.dst[k])  # a second step to the same state has nothing left to add
 
 
 @helper
@@ -123,39 +171,13 @@ def advance(
     """Run the rows begin:end over `state` in place; `tick` is scratch, left clear."""
     i, stop = begin, events.stop
     while i < end and not stop[0]:
-        j = i + 1
-        time = events.tick[i]
-        _extend(program, steps, events, field, i, state, tick)
-        while j < end and events.tick[j] == time:
-            _extend(program, steps, events, field, j, state, tick)
+        j = i
+        while j < end and events.tick[j] == events.tick[i]:
+            y = np.int64(events.symbol[j])
+            for k in range(steps.off[y], steps.off[y + 1]):
+                step_row(program, events, field, steps.label[k], j, state, steps.src[k], tick, steps.dst[k])
             j += 1
-        if moving:
-            symbol = np.int64(events.symbol[i])
-            if j > i + 1:
-                union = program.labels[symbol]
-                for e in range(i + 1, j):
-                    union |= program.labels[events.symbol[e]]
-                symbol = symbol_of(program.labels, union)
-            value, low = state
-            new, new_low = tick
-            # Additions into `tick` first, so that `state` can be overwritten.
-            for s in range(program.states):
-                k = program.keep[symbol, s]
-                if k >= 0:
-                    for w in range(value.shape[1]):
-                        new[k, w] = add(new[k, w], value[s, w], field.mod[w % field.mod.size])
-                    for w in range(low.shape[1]):
-                        new_low[k, w] = min(new_low[k, w], low[s, w])
-            for s in range(program.states):
-                for w in range(value.shape[1]):
-                    value[s, w] = new[s, w]
-                    new[s, w] = 0
-                for w in range(low.shape[1]):
-                    low[s, w] = new_low[s, w]
-                    new_low[s, w] = np.inf
-        else:
-            for e in range(i, j):
-                _settle(steps, field, np.int64(events.symbol[e]), state, tick)
+        settle(program, steps, events, field.mod, i, j, state, tick, moving)
         i = j
 
 

@@ -52,12 +52,16 @@ def multiply(program: Program, later: Table, earlier: Table, mod: Array, columns
 
 
 @kernel
-def transform(program: Program, field: NumberSystem, units: Table, first: Array, last: Array, state: Table) -> None:
+def transform(
+    program: Program, field: NumberSystem, units: Table, first: Array, last: Array, state: Table, stop: Array
+) -> None:
     """Bring the vectors state.value[k], state.low[k] through the matrices first[k]:last[k] in place."""
     next = Table(np.zeros(state.value.shape[1:], state.value.dtype), np.full(state.low.shape[1:], np.inf))
     for k in range(first.size):
         one = Table(state.value[k], state.low[k])
         for u in range(first[k], last[k]):
+            if stop[0]:
+                return
             multiply(program, Table(units.value[u], units.low[u]), one, field.mod, 1, next)
             for s in range(len(next.value)):
                 copy_row(one, s, next, s)
@@ -70,16 +74,20 @@ def collect_all(program: Program, field: NumberSystem, state: Table, out: Table)
         collect(program, Table(state.value[k], state.low[k]), field.mod, out, k)
 
 
-def chain(program: Program, field: NumberSystem, units: Table, first: Array, last: Array, out: Table) -> None:
+def chain(
+    program: Program, field: NumberSystem, units: Table, first: Array, last: Array, out: Table, stop: Array
+) -> None:
     """Write the results of windows over the matrices first[k]:last[k], each by itself; none is empty."""
     image = np.s_[first, :, :: program.states]  # of the empty trend by the first matrix
     state = Table(np.ascontiguousarray(units.value[image]), np.ascontiguousarray(units.low[image]))
-    transform(program, field, units, first + 1, last, state)
+    transform(program, field, units, first + 1, last, state, stop)
     collect_all(program, field, state, out)
 
 
 @kernel
-def slide(program: Program, field: NumberSystem, units: Table, lo: Array, hi: Array, out: Table) -> None:
+def slide(
+    program: Program, field: NumberSystem, units: Table, lo: Array, hi: Array, out: Table, stop: Array
+) -> None:
     """Write the results of windows lo[k]:hi[k] over the units' matrices, both ends never falling.
 
     Two stacks: units that are there to leave are kept as vectors of what follows from them up to the border,
@@ -95,10 +103,12 @@ def slide(program: Program, field: NumberSystem, units: Table, lo: Array, hi: Ar
     base = border = top = lo[0] if lo.size else 0
     set_identity(back, field.one, program.low_adds)
     for k in range(lo.size):
+        if stop[0]:
+            return
         if lo[k] >= top:  # nothing of the former window is left
             border = top = lo[k]
             set_identity(back, field.one, program.low_adds)
-        while top < hi[k]:
+        while top < hi[k] and not stop[0]:
             multiply(program, Table(units.value[top], units.low[top]), back, mod, states, swap)
             back, swap = swap, back
             top += 1
@@ -110,6 +120,8 @@ def slide(program: Program, field: NumberSystem, units: Table, lo: Array, hi: Ar
                 front = Table(value, np.full((top - base, states, lows), np.inf))
             set_identity(back, field.one, program.low_adds)
             for u in range(top - 1, base - 1, -1):
+                if stop[0]:
+                    return
                 multiply(program, back, Table(units.value[u], units.low[u]), mod, states, swap)
                 back, swap = swap, back
                 for s in range(states):

@@ -16,7 +16,7 @@ from sparkleene.kernels.conditions import holds
 from sparkleene.kernels.jit import helper, kernel
 from sparkleene.kernels.program import ANY, Array, Predicates, Program
 from sparkleene.kernels.ticks import has, tick_symbol
-from sparkleene.kernels.trends import EARLIER, EVENT, KIND, LABEL, LOGGED, SINCE, STATE, UNTIL, Events
+from sparkleene.kernels.trends import EARLIER, EVENT, KIND, LABEL, SINCE, UNTIL, Events, find_sources, state_at
 
 _BIT = np.uint64(1)
 _NONE = np.uint64(0)
@@ -100,7 +100,7 @@ def mark_by_states(
         count, i = 0, lo[k]
         now[:] = _NONE
         _put(now, 0)
-        while i < hi[k]:
+        while i < hi[k] and not events.stop[0]:
             j = i + 1
             while j < hi[k] and tick[j] == tick[i]:
                 j += 1
@@ -114,6 +114,8 @@ def mark_by_states(
             if (kinds[k] >> program.out_class[o]) & 1:
                 _put(now, program.out_state[o])
         for c in range(count - 1, -1, -1):
+            if events.stop[0]:
+                break
             i, j = starts[c], starts[c + 1]
             _move_back(program, events, real, i, j, held[c], now, other, took, at[k] + i - lo[k])
             now, other = other, now
@@ -147,14 +149,9 @@ def mark_by_ends(
             break
         if not whole[k]:
             continue
-        e, label, since = lo + ends[k, EVENT], ends[k, LABEL], ends[k, SINCE]
-        took[ends[k, EVENT]] |= _BIT << np.uint64(label)
-        pair[:] = -2
-        for by in range(len(real)):
-            if real[by] == label and has(program.labels[events.symbol[e]], by):
-                for t in range(program.off[by], program.off[by + 1]):
-                    if program.dst[t] == ends[k, STATE]:
-                        pair[program.src[t]] = program.pair[t]
+        e, since = lo + ends[k, EVENT], ends[k, SINCE]
+        took[ends[k, EVENT]] |= _BIT << np.uint64(ends[k, LABEL])
+        find_sources(program, events, real, ends, lo, k, pair)
         # Where trends may not skip, what an event extends leaves its state, and so is in the log of its tick.
         first, last = (np.int64(0), np.int64(left)) if every else (np.int64(since), np.int64(ends[k, UNTIL]))
         kept = first
@@ -162,10 +159,7 @@ def mark_by_ends(
             j = open_[c] if every else np.int64(log[c, 0])
             fits = not whole[j] and j < ends[k, EARLIER]
             if fits:
-                place = ends[j, LOGGED]
-                while place >= since:
-                    place = log[place, 2]
-                s = log[place, 1] if place >= 0 else ends[j, STATE]
+                s = state_at(ends, log, j, since)
                 fits = s >= 0 and pair[s] != -2
                 if fits and pair[s] >= 0:
                     fits = holds(predicates, events.f, events.g, pair[s], lo + ends[j, EVENT], e, stack)

@@ -41,7 +41,7 @@ class Program(NamedTuple):
     out_state: Array  # int64[outs]: states whose trends are results when the window closes
     out_class: Array  # int64[outs]: 0, or for AND 0 (first operand only), 1 (second only), 2 (both)
     classes: int
-    sum_row: Array  # int64[sums, labels]: the row of Events.sums that an event of a label adds to sum i, or -1
+    sum_row: Array  # int64[sums, labels]: the row of Events.sums that counts for sum i, -1 for none; see summand
     sum_of: Array  # int64[sums]: what it is multiplied by: 0 is the count, 1 + j is sum j, which comes after sum i
     low_row: (
         Array  # int64[lows, labels]: the row of Events.lows that counts for minimum i (maxima are negated), or -1
@@ -63,6 +63,9 @@ class Predicates(NamedTuple):
     consts: Array  # float64[constants]
 
 
+PIECE = 1 << 16  # rows that fast kernels take between two looks at the flag that tells them to stop
+
+
 def never() -> Array:
     """Return what tells kernels that they are never to stop; all such arrays are read-only, for numba's sake."""
     flag = np.zeros(1, np.uint8)
@@ -73,8 +76,8 @@ def never() -> Array:
 class Events(NamedTuple):
     """The rows in order: by sub-stream, then by tick; rows with equal `tick` in one stretch are simultaneous.
 
-    Kernels look at `stop` every tick, or every stretch where these are fast. Once another thread has set it they
-    return at once, and what they have written means nothing.
+    Kernels look at `stop` every tick, or every PIECE of rows where these are fast. Once another thread has
+    set it they return at once, and what they have written means nothing.
     """
 
     tick: Array  # int64[n]

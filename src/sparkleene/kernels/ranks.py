@@ -13,8 +13,8 @@ import numpy as np
 from sparkleene.kernels.jit import helper
 from sparkleene.kernels.program import EQ, GT, LE, LT, NE, ZERO, Array, Events, Predicates, Program
 
-SMALL = 40  # up to so many elements insertion sort is fastest
-WIDE = 1 << 14  # from so many elements wider digits pay
+SMALL = 40  # elements up to which insertion sort is fastest
+WIDE = 1 << 14  # elements from which on wider digits pay
 
 
 class Parts(NamedTuple):
@@ -113,8 +113,8 @@ def _insertion(key: Array, who: Array, n: int) -> None:
 
 
 @helper
-def sort(room: Room, n: int) -> None:
-    """Sort the first n (key, who) stably by key, none of them NaN."""
+def sort(room: Room, n: int, stop: Array) -> None:
+    """Sort the first n (key, who) stably by key, none of them NaN, unless it is told to stop."""
     key, bits, who, count = room.key, room.bits, room.who, room.count
     if n <= SMALL:
         _insertion(key, who, n)
@@ -142,6 +142,8 @@ def sort(room: Room, n: int) -> None:
             u >>= digit
     here = 0
     for d in range(passes):
+        if stop[0]:
+            break
         shift = np.uint64(d) * digit
         if count[d, (bits[here, 0] >> shift) & mask] == n:
             continue
@@ -216,11 +218,11 @@ def sort_elements(
                 who[0, n] = i - lo + side * size
                 n += 1
     if ranked:
-        sort(room, n)
+        sort(room, n, events.stop)
     for k in range(first, last):
         c = part.equal[k]
         for j in range(n):
             e = who[0, j]
             key[0, j] = (f[c, lo + e] if e < size else g[c, lo + e - size]) + 0.0
-        sort(room, n)
+        sort(room, n, events.stop)
     return n, same

@@ -13,7 +13,7 @@ from sparkleene.kernels.wide import widen
 _P = np.uint64(0)
 
 
-@kernel
+@kernel(allocates=False)
 def pair_up(trends: Table, out: Table) -> None:
     """From trends of the first operand only, of the second only and of both, to unordered pairs of trends.
 
@@ -43,7 +43,7 @@ def pair_up(trends: Table, out: Table) -> None:
             out.low[k, m] = low
 
 
-@kernel
+@kernel(allocates=False)
 def add_runs(table: Table, starts: Array, mod: Array, out: Table) -> None:
     """Add up runs of rows: run r is starts[r]:starts[r+1], the last one ends with the rows."""
     for r in range(starts.size):

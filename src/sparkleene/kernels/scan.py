@@ -241,7 +241,7 @@ def _run_stretches(
     program: Program, by: Transitions, predicates: Predicates, events: Events, field: NumberSystem, moves: Moves,
     lists: Lists, lo: Array, hi: Array, out: Table,
 ) -> None:  # fmt: skip
-    """Process all stretches."""
+    """Run stretch after stretch, and write the results of each."""
     mod, at = field.mod, lists.at
     for k in range(len(lo)):
         if events.stop[0]:

@@ -6,9 +6,10 @@ import numpy as np
 
 from sparkleene.kernels.jit import helper, kernel
 from sparkleene.kernels.program import Array
+from sparkleene.kernels.room import grow
 
 
-@kernel
+@kernel(allocates=False)
 def survey(tick: Array) -> tuple[bool, bool]:
     """Tell whether some row comes before its predecessor, and whether some row comes with it."""
     falls = 0
@@ -19,7 +20,7 @@ def survey(tick: Array) -> tuple[bool, bool]:
     return falls != 0, ties != 0
 
 
-@kernel
+@kernel(allocates=False)
 def ties(tick: Array, segments: Array) -> bool:
     """Tell whether two neighbouring rows of a segment have one tick."""
     for k in range(segments.size - 1):
@@ -53,35 +54,40 @@ def by_code(code: Array, groups: int) -> tuple[Array, Array]:
 
 
 @kernel
-def sort_segments(tick: Array, rows: Array, bounds: Array) -> None:
-    """Sort each segment by tick, stably, where it is not in order already; `rows` move along with their ticks."""
+def sort_segments(tick: Array, rows: Array, bounds: Array, stop: Array) -> None:
+    """Sort each segment by tick, stably, where it is not in order already; `rows` move along with their ticks.
+
+    Once `stop` is set they stay in whatever order they have.
+    """
     for g in range(bounds.size - 1):
         begin, end = bounds[g], bounds[g + 1]
         for i in range(begin + 1, end):
             if tick[i] < tick[i - 1]:
-                _merge_sort(tick[begin:end], rows[begin:end])
+                _merge_sort(tick, rows, begin, end, stop)
                 break
 
 
 @helper(allocates=True)
-def _merge_sort(tick: Array, rows: Array) -> None:
-    """Sort ticks and their rows, stably: runs in order are merged two by two until one is left."""
-    n = tick.size
-    new_tick, new_rows = np.empty_like(tick), np.empty_like(rows)
-    ends = np.empty(n + 1, np.int64)  # where runs end, after a 0
-    ends[0] = 0
+def _merge_sort(tick: Array, rows: Array, begin: int, end: int, stop: Array) -> None:
+    """Sort the ticks begin:end and their rows, stably: runs in order are merged two by two until one is left."""
+    n = end - begin
+    new_tick, new_rows = np.empty(n, tick.dtype), np.empty(n, rows.dtype)
+    ends = np.empty(n + 1, np.int64)  # where runs end, after where the first begins
+    ends[0] = begin
     runs = 0
-    for i in range(1, n + 1):
-        if i == n or tick[i] < tick[i - 1]:
+    for i in range(begin + 1, end + 1):
+        if i == end or tick[i] < tick[i - 1]:
             runs += 1
             ends[runs] = i
     while runs > 1:
         left = 0
         for r in range(0, runs, 2):
+            if stop[0]:
+                return
             first, middle = ends[r], ends[r + 1]
             last = ends[r + 2] if r + 2 <= runs else middle
             a, b = first, middle
-            for i in range(first, last):
+            for i in range(first - begin, last - begin):
                 if b == last or (a < middle and tick[a] <= tick[b]):
                     new_tick[i], new_rows[i] = tick[a], rows[a]
                     a += 1
@@ -91,10 +97,11 @@ def _merge_sort(tick: Array, rows: Array) -> None:
             left += 1
             ends[left] = last
         runs = left
-        tick[:], rows[:] = new_tick, new_rows
+        for i in range(n):
+            tick[begin + i], rows[begin + i] = new_tick[i], new_rows[i]
 
 
-@kernel
+@kernel(allocates=False)
 def take(column: Array, rows: Array, out: Array) -> None:
     """Write the column's values at some rows."""
     for i in range(rows.size):
@@ -105,8 +112,8 @@ def take(column: Array, rows: Array, out: Array) -> None:
 def unions(tick: Array, mask: Array, bounds: Array, cut: bool) -> Array:
     """Return the label sets of ticks with several rows; with `cut` also those of parts of ticks.
 
-    Windows of so many rows may begin or end in the midst of a tick. The sets of the parts that end in a row
-    grow as the parts begin earlier, so there are no more of them than labels.
+    Windows that hold a number of rows may begin or end in the midst of a tick. The sets of the parts that end in
+    a row grow as the parts begin earlier, so there are no more of them than labels.
     """
     found = np.empty(1024, mask.dtype)
     count = 0
@@ -135,9 +142,7 @@ def unions(tick: Array, mask: Array, bounds: Array, cut: bool) -> Array:
                 if known:
                     continue
                 if count == found.size:
-                    grown = np.empty(2 * count, mask.dtype)
-                    grown[:count] = found
-                    found = grown
+                    found = grow(found, count)
                 found[count] = ends[k]
                 count += 1
     return found[:count]

@@ -1,8 +1,9 @@
 """Where compiled kernels are kept: prebuilt in the package, else in a folder of the user's.
 
-A compiled kernel is a file, named after its function and the types of its arguments, in a folder named after all
-else that it depends on (see `folder_name`). A kernel of other sources or for another processor has another name,
-so it is never found. Processes that miss the same kernel wait for one of them to compile it.
+A compiled kernel is a file, named after its function, the sources of that and the types of its arguments, in a
+folder named after all else that it depends on (see `folder_name`). A kernel of other sources or for another
+processor has another name, so it is never found. Processes that miss the same kernel wait for one of them to
+compile it.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ import hashlib
 import io
 import os
 import pickle
+import re
 import shutil
 import sys
 import tempfile
@@ -45,13 +47,30 @@ def digest_of(sources: Mapping[str, bytes]) -> str:
 
 
 _NOT_COMPILED = ("__init__.py", "build.py", "store.py", "target.py")  # a form more is to be built, too
-DIGEST = digest_of(
-    {
-        entry.name: entry.read_bytes()
-        for entry in files(__package__).iterdir()
-        if entry.name.endswith(".py") and entry.name not in _NOT_COMPILED
-    }
-)
+SOURCES = {
+    entry.name: entry.read_bytes()
+    for entry in files(__package__).iterdir()
+    if entry.name.endswith(".py") and entry.name not in _NOT_COMPILED
+}
+DIGEST = digest_of(SOURCES)
+_IMPORTS = re.compile(rb"^from sparkleene\.kernels(?:\.(\w+) import| import (\w+)$)", re.MULTILINE)
+
+
+def imported_modules(module: str) -> set[str]:
+    """Return the modules of kernels whose sources a module's code depends on, itself among them."""
+    found, new = set[str](), {module}
+    while new:
+        found |= new
+        sources = [SOURCES.get(f"{one}.py", b"") for one in new]
+        new = {(a or b).decode() for source in sources for a, b in _IMPORTS.findall(source)} - found
+    return found
+
+
+@cache
+def module_digest(module: str) -> str:
+    """Return what tells kernels of a module from those of other sources."""
+    names = (f"{one}.py" for one in imported_modules(module))
+    return digest_of({name: SOURCES[name] for name in names if name in SOURCES})[:8]
 
 
 def folder_name(target: Target) -> str:
@@ -168,7 +187,7 @@ class KernelFiles(_Cache):
     """The compiled forms of one function, as numba asks for them."""
 
     def __init__(self, function: Any) -> None:
-        self._name = f"{function.__module__.rpartition('.')[2]}.{function.__name__}"
+        self._module, self._function = function.__module__.rpartition(".")[2], function.__name__
         self._locks: dict[str, BufferedWriter] = {}
 
     @property
@@ -180,7 +199,7 @@ class KernelFiles(_Cache):
         """Return the name of the file for arguments of these types."""
         arguments = getattr(signature, "args", signature)
         types = hashlib.sha256(repr([str(one) for one in arguments]).encode()).hexdigest()[:16]
-        return f"{self._name}-{types}"
+        return f"{self._module}.{self._function}-{module_digest(self._module)}-{types}"
 
     def load_overload(self, sig: Any, target_context: Any) -> Any:
         """Return the compiled function, or None if it is to be compiled now, by this process alone."""

@@ -102,7 +102,7 @@ def tick_symbol(labels: Array, symbol: Array, i: int, j: int) -> int:
     return np.int64(symbol[i]) if same else symbol_of(labels, mask)  # type: ignore[return-value]
 
 
-@kernel
+@kernel(allocates=False)
 def longest(tick: Array, lo: Array, hi: Array) -> Any:
     """Return the length of the longest stretch and of the longest tick."""
     stretch = together = 1

@@ -15,6 +15,7 @@ import numpy as np
 from sparkleene.kernels.conditions import compare, holds
 from sparkleene.kernels.jit import helper, kernel
 from sparkleene.kernels.program import ANY, NEXT, Array, Predicates, Program
+from sparkleene.kernels.room import grow_rows
 from sparkleene.kernels.ticks import has, tick_symbol
 
 # Columns of an end. EARLIER: how many ends are of earlier ticks. SINCE, UNTIL: the log's lengths before and after
@@ -105,18 +106,6 @@ def _kinds(program: Program, events: Events, lasting: bool, lo: int, hi: int) ->
     return kinds
 
 
-@helper(allocates=True)
-def _grown(old: Array, size: int) -> Array:
-    """Return the rows with room for as many again if there are `size` of them already."""
-    if size < len(old):
-        return old
-    new = np.empty((2 * len(old), old.shape[1]), old.dtype)
-    for i in range(size):
-        for c in range(old.shape[1]):
-            new[i, c] = old[i, c]
-    return new
-
-
 @helper
 def _push(index: Index, f: Array, ends: Array, wait: Waiting, lo: int, k: int, state: int) -> None:
     """Let an end wait in a state."""
@@ -190,7 +179,7 @@ def _extend(
         while k < n and ends[k, STATE] != d:
             k += 1
         if k == n:
-            ends = _grown(ends, n)
+            ends = grow_rows(ends, n)
             ends[n, EVENT], ends[n, LABEL], ends[n, STATE], ends[n, KIND] = e - lo, index.real[label], d, kind
             ends[n, BEGINS], ends[n, LOGGED] = 0, -1
             n += 1
@@ -233,7 +222,7 @@ def _settle(
             if t >= 0:
                 t = program.keep[y, t]
             if t != s:
-                log = _grown(log, logged)
+                log = grow_rows(log, logged)
                 log[logged, 0], log[logged, 1], log[logged, 2] = k, t, ends[k, LOGGED]
                 ends[k, LOGGED] = logged
                 logged += 1
@@ -277,6 +266,8 @@ def reach(
                 j += 1
             earlier, since = n, logged
             for e in range(i, j):
+                if events.stop[0]:
+                    break
                 begin, before_it = n, -1
                 for label in index.order:
                     if index.real[label] != before_it:
@@ -295,7 +286,7 @@ def reach(
                 one += kind == 0 or kind == 2
                 two += kind >= 1
                 if leaving:
-                    by = _grown(by, k)
+                    by = grow_rows(by, k)
                     by[k, 0] = 0
                 if not index.final[ends[k, STATE]]:
                     _push(index, events.f, ends, wait, lo[w], k, ends[k, STATE])
@@ -303,6 +294,41 @@ def reach(
         if program.classes > 1 and two == 0:
             firsts[w] = -1
     return firsts, ends[:n], log[:logged]
+
+
+class Wish(NamedTuple):
+    """Which of the ends that an end extends are wanted: the first or the last `most` events and labels.
+
+    Where ends have a merit, only those with the least one or more; `missed` gets the greatest merit of the others.
+    """
+
+    most: int
+    backwards: bool
+    merit: Array  # int64[ends], or empty
+    least: int
+    missed: Array  # int64[1]
+
+
+@helper
+def state_at(ends: Array, log: Array, j: int, since: int) -> int:
+    """Return the state in which end j was when the log had `since` lines, -1 if it was gone."""
+    at = ends[j, LOGGED]
+    while at >= since:
+        at = log[at, 2]
+    return log[at, 1] if at >= 0 else ends[j, STATE]  # type: ignore[no-any-return]
+
+
+@helper
+def find_sources(program: Program, events: Events, real: Array, ends: Array, lo: int, k: int, pair: Array) -> None:
+    """Write for each state the pair on the step from it to end k, -1 for a step without, -2 for no step."""
+    e, label = lo + ends[k, EVENT], ends[k, LABEL]
+    for s in range(program.states):
+        pair[s] = -2
+    for by in range(len(real)):
+        if real[by] == label and has(program.labels[events.symbol[e]], by):
+            for t in range(program.off[by], program.off[by + 1]):
+                if program.dst[t] == ends[k, STATE]:
+                    pair[program.src[t]] = program.pair[t]
 
 
 @kernel
@@ -315,40 +341,39 @@ def before(
     log: Array,
     lo: int,
     k: int,
-    most: int,
+    wish: Wish,
 ) -> Array:
-    """Return the ends that end k extends, in any order; at least those of the first `most` events and labels."""
+    """Return the ends that end k extends, in any order; at least those that are wanted."""
     stack = np.zeros(len(predicates.code) + 1)
-    e, label, since = lo + ends[k, EVENT], ends[k, LABEL], ends[k, SINCE]
-    pair = np.full(program.states, -2)
-    for by in range(len(real)):
-        if real[by] == label and has(program.labels[events.symbol[e]], by):
-            for t in range(program.off[by], program.off[by + 1]):
-                if program.dst[t] == ends[k, STATE]:
-                    pair[program.src[t]] = program.pair[t]
+    e, since = lo + ends[k, EVENT], ends[k, SINCE]
+    pair = np.empty(program.states, np.int64)
+    find_sources(program, events, real, ends, lo, k, pair)
     # Where trends may not skip, what an event extends leaves its state, and so is in the log of its tick.
-    every = program.mode == ANY
+    every, chosen = program.mode == ANY, len(wish.merit) > 0
     first, last = (np.int32(0), ends[k, EARLIER]) if every else (since, ends[k, UNTIL])
     found = np.empty((16, 1), np.int64)
     size = groups = 0
-    for c in range(first, last):
+    for step in range(last - first):
+        c = last - 1 - step if wish.backwards else first + step
         j = np.int64(c) if every else np.int64(log[c, 0])
-        at = ends[j, LOGGED]
-        while at >= since:
-            at = log[at, 2]
-        s = log[at, 1] if at >= 0 else ends[j, STATE]
+        if chosen and wish.merit[j] < wish.least and wish.merit[j] <= wish.missed[0]:
+            continue
+        s = state_at(ends, log, j, since)
         if s < 0 or pair[s] == -2:
             continue
         old = lo + ends[j, EVENT]
         if pair[s] >= 0 and not holds(predicates, events.f, events.g, pair[s], old, e, stack):
             continue
+        if chosen and wish.merit[j] < wish.least:
+            wish.missed[0] = wish.merit[j]
+            continue
         if every:
-            p = found[size - 1, 0]
+            p = found[size - 1, 0] if size else 0
             if size == 0 or ends[p, EVENT] != ends[j, EVENT] or ends[p, LABEL] != ends[j, LABEL]:
                 groups += 1
-            if groups > most:
+            if groups > wish.most:
                 break
-        found = _grown(found, size)
+        found = grow_rows(found, size)
         found[size, 0] = j
         size += 1
     return found[:size, 0]

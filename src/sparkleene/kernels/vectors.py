@@ -49,7 +49,7 @@ def empty_table(rows: int, program: Program, one: Array) -> Table:
 
 
 def empty_fresh(rows: int, program: Program, one: Array) -> Fresh:
-    """Return room for what so many transitions of a tick bring."""
+    """Return room for what the transitions of a tick bring, up to a number of them."""
     return Fresh(empty_table(rows + 1, program, one), np.empty(rows, np.int64), np.empty(rows, np.int64))
 
 
@@ -116,14 +116,21 @@ def set_identity(matrix: Table, one: Array, low_adds: Array) -> None:
 
 
 @helper
+def summand(sums: Array, row: int, e: int) -> float:
+    """Return what event e adds to a sum by a row of values; row -2 - r is row r with its sign turned."""
+    x = sums[row if row >= 0 else -2 - row, e]
+    return x if row >= 0 or null(x) else -x  # type: ignore[no-any-return]
+
+
+@helper
 def take_in(table: Table, row: int, label: int, e: int, carry: Carry) -> None:
     """Let the partial trends of a row take in event e by a label."""
     value, low, mod = table.value, table.low, carry.mod
     columns = len(mod)
     for i in range(len(carry.sum_of)):
         r = carry.sum_row[i, label]
-        if r >= 0:
-            x = carry.sums[r, e]
+        if r != -1:
+            x = summand(carry.sums, r, e)
             if not null(x):
                 base, of = (1 + i) * columns, carry.sum_of[i] * columns
                 for c in range(columns):

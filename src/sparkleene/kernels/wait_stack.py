@@ -12,7 +12,7 @@ from typing import NamedTuple
 import numpy as np
 
 from sparkleene.kernels.jit import kernel
-from sparkleene.kernels.program import GE, GT, LE, LT, NEXT, Array, Events, Predicates, Program
+from sparkleene.kernels.program import GE, GT, LE, LT, NEXT, PIECE, Array, Events, Predicates, Program
 from sparkleene.kernels.words import Vector, symbol_matrices, tuple_setitem
 
 MAX_STATES = 8
@@ -90,39 +90,42 @@ def run(
         state = start
         top = bottom
         never = 0.0  # partial trends whose last event has no value: only a step without predicate takes them
-        for i in range(lo[k], hi[k]):
-            y = np.uint64(symbol[i])
-            x = sign * column[i]
-            taken = 0.0
-            if takes[y] == SOME:
-                stays = top
-                if strict:
-                    while key[stays - unit] > x:
-                        stays -= unit
-                else:
-                    while key[stays - unit] >= x and stays > bottom:
-                        stays -= unit
-                taken = below[top] - below[stays]
-                top = stays
-            elif takes[y] == ALL:
-                taken = never + below[top]
-                never = 0.0
-                top = bottom
-            state = tuple_setitem(state, waiting, taken)
-            after = state
-            for s in range(n):
-                total = 0.0
-                for j in range(n):
-                    total += matrix[y, np.uint64(s), np.uint64(j)] * state[j]
-                after = tuple_setitem(after, s, total)
-            state = after
-            fresh = state[waiting]
-            if fresh != 0.0:
-                if x == x:
-                    key[top] = x
-                    below[top + unit] = below[top] + fresh
-                    top += unit
-                else:
-                    never += fresh
+        for begin in range(lo[k], hi[k], PIECE):
+            if events.stop[0]:
+                break
+            for i in range(begin, min(begin + PIECE, hi[k])):
+                y = np.uint64(symbol[i])
+                x = sign * column[i]
+                taken = 0.0
+                if takes[y] == SOME:
+                    stays = top
+                    if strict:
+                        while key[stays - unit] > x:
+                            stays -= unit
+                    else:
+                        while key[stays - unit] >= x and stays > bottom:
+                            stays -= unit
+                    taken = below[top] - below[stays]
+                    top = stays
+                elif takes[y] == ALL:
+                    taken = never + below[top]
+                    never = 0.0
+                    top = bottom
+                state = tuple_setitem(state, waiting, taken)
+                after = state
+                for s in range(n):
+                    total = 0.0
+                    for j in range(n):
+                        total += matrix[y, np.uint64(s), np.uint64(j)] * state[j]
+                    after = tuple_setitem(after, s, total)
+                state = after
+                fresh = state[waiting]
+                if fresh != 0.0:
+                    if x == x:
+                        key[top] = x
+                        below[top + unit] = below[top] + fresh
+                        top += unit
+                    else:
+                        never += fresh
         for o in range(program.out_state.size):
             out[k, program.out_class[o]] += state[program.out_state[o]]

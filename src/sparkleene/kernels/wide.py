@@ -76,6 +76,21 @@ def widen(x: float) -> complex:
 
 
 @helper
+def mantissa(a: complex) -> float:
+    """Return a number without its exponent."""
+    return a.real
+
+
+@helper
+def scale_beside(a: complex, b: complex) -> float:
+    """Return the mantissa that a number has beside the exponent of a greater one."""
+    below = b.imag - a.imag
+    if below == 0.0:
+        return a.real
+    return a.real * _DOWN if below == 1.0 else 0.0
+
+
+@helper
 def is_nonzero(a: complex) -> bool:
     """Tell whether a number is not zero."""
     return a.real != 0.0
@@ -131,11 +146,6 @@ def add_multiples(columns: Sequence[Array], factors: Sequence[float]) -> Array:
 def is_positive(values: Array) -> Array:
     """Tell which numbers are above zero."""
     return np.asarray(values.real > 0)
-
-
-def is_zero(values: Array) -> Array:
-    """Tell which numbers are zero."""
-    return np.asarray(values.real == 0)
 
 
 def is_one(values: Array) -> Array:

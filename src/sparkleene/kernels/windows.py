@@ -6,6 +6,7 @@ import numpy as np
 
 from sparkleene.kernels.jit import helper, kernel
 from sparkleene.kernels.program import Array
+from sparkleene.kernels.room import grow, grow_rows
 
 
 @helper
@@ -28,10 +29,11 @@ def gallop(time: Array, begin: int, end: int, bound: int) -> int:
 
 @kernel
 def sliding(
-    time: Array, rowwise: bool, bounds: Array, offset: int, size: int, slide: int
-) -> tuple[Array, Array, Array, Array]:
+    time: Array, rowwise: bool, bounds: Array, offset: int, size: int, slide: int, stop: Array
+) -> tuple[Array, Array, Array, Array, Array]:
     """Return the windows [offset + k*slide, ... + size) that hold rows: segment, k, first row, end row.
 
+    Windows one after the other that hold the same rows are returned once, with the number of them.
     With `rowwise` a row's place in its segment stands for its time.
     """
     capacity = 1024
@@ -39,6 +41,7 @@ def sliding(
     number = np.empty(capacity, np.int64)
     lo = np.empty(capacity, np.int64)
     hi = np.empty(capacity, np.int64)
+    repeat = np.empty(capacity, np.int64)
     count = 0
     for g in range(bounds.size - 1):
         begin, end = bounds[g], bounds[g + 1]
@@ -47,7 +50,7 @@ def sliding(
             continue
         k = (_at(time, rowwise, begin, begin) - offset - size) // slide + 1
         final = (_at(time, rowwise, begin, end - 1) - offset) // slide
-        while first < end and k <= final:
+        while first < end and k <= final and not stop[0]:
             start = offset + k * slide
             if rowwise:
                 first = max(first, min(end, begin + start))
@@ -62,14 +65,18 @@ def sliding(
                 continue
             if count == capacity:
                 capacity *= 2
-                segment = _grown(segment, capacity)
-                number = _grown(number, capacity)
-                lo = _grown(lo, capacity)
-                hi = _grown(hi, capacity)
-            segment[count], number[count], lo[count], hi[count] = g, k, first, last
+                segment = grow(segment, count)
+                number = grow(number, count)
+                lo = grow(lo, count)
+                hi = grow(hi, count)
+                repeat = grow(repeat, count)
+            more = (_at(time, rowwise, begin, first) - start) // slide
+            if last < end:
+                more = min(more, (_at(time, rowwise, begin, last) - start - size) // slide)
+            segment[count], number[count], lo[count], hi[count], repeat[count] = g, k, first, last, more + 1
             count += 1
-            k += 1
-    return segment[:count], number[:count], lo[:count], hi[:count]
+            k += more + 1
+    return segment[:count], number[:count], lo[:count], hi[:count], repeat[:count]
 
 
 @kernel
@@ -92,11 +99,71 @@ def _at(time: Array, rowwise: bool, begin: int, row: int) -> int:
     return row - begin if rowwise else time[row]
 
 
-@helper(allocates=True)
-def _grown(old: Array, capacity: int) -> Array:
-    new = np.empty(capacity, old.dtype)
-    new[: old.size] = old
-    return new
+@kernel
+def sessions(time: Array, reach: Array, furthest: Array, bounds: Array) -> Array:
+    """Return the sessions of each segment: segment, first row, end row, and whether a later row is in another.
+
+    `reach` is the last time that the row after a row may have to be in its session, `furthest` the last time of a
+    session that a row begins; it is empty where that is not limited.
+    """
+    out = np.empty((1024, 4), np.int64)
+    count = 0
+    for g in range(bounds.size - 1):
+        first = bounds[g]
+        for i in range(bounds[g] + 1, bounds[g + 1] + 1):
+            last = i == bounds[g + 1]
+            if not last and time[i] <= reach[i - 1] and (furthest.size == 0 or time[i] <= furthest[first]):
+                continue
+            if count == len(out):
+                out = grow_rows(out, count)
+            _write(out, count, g, first, i, not last)
+            count += 1
+            first = i
+    return out[:count]
+
+
+@kernel
+def from_to(time: Array, furthest: Array, opens: Array, closes: Array, has_end: bool, bounds: Array) -> Array:
+    """Return the windows of each segment that a row opens: segment, first row, end row, and whether a row ends it.
+
+    With `has_end` the last tick of a window is the first later one in which a row `closes`, else the last before a
+    tick in which a row `opens`. `furthest` is the last time of a window that a row begins, empty for no limit.
+    """
+    out = np.empty((np.count_nonzero(opens), 4), np.int64)
+    count = 0
+    for g in range(bounds.size - 1):
+        end = bounds[g + 1]
+        first = np.int64(-1)  # of the window that is open
+        i = bounds[g]
+        while i < end:
+            begins, ends, after = opens[i], closes[i], i + 1
+            while after < end and time[after] == time[i]:
+                begins |= opens[after]
+                ends |= closes[after]
+                after += 1
+            if first >= 0:
+                late = furthest.size > 0 and time[i] > furthest[first]
+                if late or (begins and not has_end):
+                    _write(out, count, g, first, i, True)
+                    count += 1
+                    first = np.int64(-1)
+                elif has_end and ends:
+                    _write(out, count, g, first, after, True)
+                    count += 1
+                    first = np.int64(-1)
+                    begins = False  # the tick is in the window that it closes
+            if first < 0 and begins:
+                first = i
+            i = after
+        if first >= 0:
+            _write(out, count, g, first, end, False)
+            count += 1
+    return out[:count]
+
+
+@helper
+def _write(out: Array, row: int, segment: int, first: int, last: int, closed: bool) -> None:
+    out[row, 0], out[row, 1], out[row, 2], out[row, 3] = segment, first, last, closed
 
 
 @kernel

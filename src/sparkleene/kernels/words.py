@@ -15,7 +15,7 @@ from numba.cpython.unsafe.tuple import tuple_setitem
 
 from sparkleene.kernels.jit import helper, kernel
 from sparkleene.kernels.numbers import add, mul
-from sparkleene.kernels.program import Array, Events, Program
+from sparkleene.kernels.program import PIECE, Array, Events, Program
 from sparkleene.kernels.ticks import symbol_of
 from sparkleene.kernels.wide import WIDE, widen
 
@@ -30,7 +30,7 @@ Vector = tuple[float, ...]
 
 TABLE = 1 << 12  # entries; 4096 of 3 x 3 doubles stay in the second-level cache
 MAX_STATES = 8
-SQUARE = 4  # matrices of up to so many states fit in registers; larger ones go column by column
+SQUARE = 4  # matrices of up to four states fit in registers; larger ones go column by column
 BITS = (2, 4, 6)  # of a symbol; few, since there is a kernel for each
 MAX_SYMBOLS = 1 << BITS[-1]
 
@@ -62,7 +62,7 @@ class Words(NamedTuple):
 
     @property
     def zero(self) -> Vector:
-        """A block of so many columns, all zero."""
+        """A block of all zeros, as wide as the columns that are taken at a time."""
         return (0.0,) * (len(self.states) * len(self.columns))
 
 
@@ -183,7 +183,13 @@ def run(program: Program, words: Words, start: Vector, events: Events, lo: Array
     for k in range(lo.size):
         if events.stop[0]:
             break
-        state = _walk(program, words, (0,), events, lo[k], hi[k], start)
+        state, begin = start, lo[k]
+        while begin < hi[k] and not events.stop[0]:
+            end = min(begin + PIECE, hi[k])
+            while end < hi[k] and events.tick[end] == events.tick[end - 1]:
+                end += 1
+            state = _walk(program, words, (0,), events, begin, end, state)
+            begin = end
         for o in range(program.out_state.size):
             out[k, program.out_class[o]] += state[program.out_state[o]]
 
@@ -193,7 +199,7 @@ def write_matrices(
     program: Program, words: Words, columns: tuple[int, ...], zero: Vector, events: Events, lo: Array, hi: Array,
     out: Array,
 ) -> None:  # fmt: skip
-    """Write the matrices of stretches of any length as wide numbers, so many columns at a time."""
+    """Write the matrices of stretches of any length as wide numbers, as many columns at a time as `columns` has."""
     n, width = len(words.states), len(columns)
     state = np.zeros((n, n))
     product = np.zeros((n, n), WIDE)

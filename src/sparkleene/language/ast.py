@@ -11,7 +11,7 @@ from typing import Literal
 
 from sparkleene.errors import NOWHERE, Span
 
-Semantics = Literal["skip-till-any-match", "skip-till-next-match", "contiguous"]
+Semantics = Literal["skip-till-any-match", "skip-till-next-match", "contiguous", "contiguous maximal"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,20 +84,27 @@ Arithmetic = Literal["+", "-", "*", "/", "%"]
 Comparison = Literal["=", "!=", "<", "<=", ">", ">="]
 
 
-Unit = Literal["milliseconds", "seconds", "minutes", "hours", "days", "events"]
+Unit = Literal[
+    "milliseconds", "seconds", "minutes", "hours", "days", "weeks", "months", "quarters", "years", "events"
+]  # fmt: skip
 MILLISECONDS: dict[Unit, int] = {
+    "weeks": 604_800_000,
     "days": 86_400_000,
     "hours": 3_600_000,
     "minutes": 60_000,
     "seconds": 1_000,
     "milliseconds": 1,
 }
-"""What the units of time are, from the largest on."""
+"""What the units of a fixed length are, from the largest on."""
+
+MONTHS: dict[Unit, int] = {"years": 12, "quarters": 3, "months": 1}
+"""What the units without a fixed length are, from the largest on."""
 
 
 def largest_unit(milliseconds: Fraction) -> Unit:
-    """Return the largest unit of time that a length is a multiple of."""
-    return next((unit for unit, size in MILLISECONDS.items() if milliseconds % size == 0), "milliseconds")
+    """Return the largest unit up to a day that a length is a multiple of: 7 days from any day on are no week."""
+    units = ((unit, size) for unit, size in MILLISECONDS.items() if unit != "weeks")
+    return next((unit for unit, size in units if milliseconds % size == 0), "milliseconds")
 
 
 @dataclass(frozen=True, slots=True)
@@ -302,6 +309,23 @@ class Within(Node):
 
 
 @dataclass(frozen=True, slots=True)
+class Session(Node):
+    """`WITHIN SESSION gap [MAX most]`."""
+
+    gap: Duration
+    most: Duration | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class FromTo(Node):
+    """`WITHIN FROM condition [TO condition] [MAX most]`."""
+
+    opens: Expr
+    closes: Expr | None = None
+    most: Duration | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class Query(Node):
     """A whole query."""
 
@@ -310,7 +334,7 @@ class Query(Node):
     semantics: Semantics = "skip-till-any-match"
     where: tuple[Equivalence | Expr, ...] = ()
     group: tuple[Ref | Item, ...] = ()  # an Item where it is an expression or has a name
-    within: Within | None = None
+    within: Within | Session | FromTo | None = None
     name: str | None = None
     having: Expr | None = None
     order: tuple[Order, ...] = ()

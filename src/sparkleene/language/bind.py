@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
-from fractions import Fraction
-from typing import Literal
 
 from sparkleene.errors import DataError, Place, QueryError, suggest
 from sparkleene.language import ast
 from sparkleene.language.bind_aggregates import AggregateBinder
-from sparkleene.language.bind_returns import bind_group, bind_key, bind_returns, merge_keys, widest_key
-from sparkleene.language.bind_where import bind_conditions
-from sparkleene.language.bound import Bound, Literal_, Term, Window
+from sparkleene.language.bind_measures import is_measure
+from sparkleene.language.bind_returns import bind_group, bind_key, bind_returns, merge_keys, names_of_groups
+from sparkleene.language.bind_where import bind_conditions, split_condition
+from sparkleene.language.bind_whole import bind_whole
+from sparkleene.language.bind_windows import bind_window
+from sparkleene.language.bound import Bound, Literal_, Term
 from sparkleene.language.derived import DerivedColumns
 from sparkleene.language.names import Errors, Scope, listing
 from sparkleene.language.patterns import check_shape, find_labels, neighbours, type_spans
@@ -52,14 +53,22 @@ def bind(
     written = [item for item in query.where if isinstance(item, ast.Equivalence)]
     conditions = [item for item in query.where if not isinstance(item, ast.Equivalence)]
     equal = [bind_key(ref, "[ ]", scope) for item in written for ref in item.refs]
-    where = bind_conditions(conditions, scope, pairs)
+    each = [part for item in conditions for part in split_condition(item)]
+    whole = bind_whole([part for part in each if is_measure(part, scope)], scope, query.pattern)
+    where = bind_conditions([part for part in each if not is_measure(part, scope)], scope, pairs)
+    maximal = query.semantics == "contiguous maximal"
+    if maximal and isinstance(query.pattern, ast.And):
+        message = "maximal is of single trends, and a match of P AND Q is a pair of trends"
+        errors.report("bad-trend-condition", message, query.pattern.span, help="write a query for each pattern")
     derived = DerivedColumns(scope)
     groups = [group for item in query.group if (group := bind_group(item, derived)) is not None]
     asked = [*(key for key in equal if key is not None), *where.keys, *(group.key for group in groups)]
-    keys = merge_keys(asked)
-    aggregates = AggregateBinder(scope, derived, keys, time, isinstance(query.pattern, ast.And))
+    merged = merge_keys(asked, query.pattern, scope)
+    keys = tuple(dict.fromkeys(merged.values()))
+    named = {name: merged[key] for name, key in names_of_groups(query, groups).items()}
+    aggregates = AggregateBinder(scope, derived, keys, time, isinstance(query.pattern, ast.And), named)
     returns = bind_returns(query, groups, aggregates)
-    window = _window(query.within, errors)
+    window = bind_window(query, [group for group in groups if merged[group.key].labels is not None], scope)
     defined = _types(query.pattern, types, any_type, scope)
 
     if errors.found:
@@ -68,50 +77,23 @@ def bind(
     return Bound(
         pattern=query.pattern,
         labels=labels,
-        semantics=query.semantics,
+        semantics="contiguous" if maximal else query.semantics,
         local=where.local,
         adjacent=where.adjacent,
         keys=keys,
-        group=tuple(keys.index(widest_key(group.key, keys)) for group in groups),
+        group=tuple(keys.index(merged[group.key]) for group in groups),
         group_names=returns.group_names,
         outputs=returns.outputs,
         window=window,
         types=defined,
         derived=tuple(derived.found),
+        lengths=whole.lengths,
+        durations=whole.durations,
+        ends=whole.ends,
+        maximal=maximal,
         finish=returns.finish,
+        time=time,
     )
-
-
-def _window(within: ast.Within | None, errors: Errors) -> Window | None:
-    """Return the window with its lengths in one unit."""
-    if within is None:
-        return None
-    lengths = [within.size] if within.slide is None else [within.size, within.slide]
-    for length in lengths:
-        if length.value <= 0:
-            errors.report("bad-duration", "the length of a window is more than 0", length.span)
-        if length.unit == "events" and length.value.denominator != 1:
-            errors.report("bad-duration", "a number of events is whole", length.span)
-    units = [_unit(length) for length in lengths]
-    if len(set(units)) > 1:
-        message = "WITHIN and SLIDE count in different units"
-        help = "give both a unit of time, both EVENTS, or neither a unit"
-        notes = ("a number without a unit is in the unit of the time column",)
-        errors.report("mixed-units", message, within.span, notes=notes, help=help)
-    size, *slide = (_in_its_unit(length) for length in lengths)
-    return Window(size, slide[0] if slide else None, units[0], within.span)
-
-
-def _in_its_unit(length: ast.Duration) -> Fraction:
-    """Return a length in milliseconds, in events, or in the unit of the time column."""
-    return length.value * (1 if length.unit is None else ast.MILLISECONDS.get(length.unit, 1))
-
-
-def _unit(length: ast.Duration) -> Literal["time", "milliseconds", "events"]:
-    """Return what a length counts."""
-    if length.unit is None:
-        return "time"
-    return "events" if length.unit == "events" else "milliseconds"
 
 
 def _types(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 
@@ -41,6 +42,7 @@ class AggregateBinder:
     keys: tuple[Key, ...]
     time: str
     pairs: bool  # a match is a pair of trends, of P AND Q
+    named: Mapping[str, Key]  # what GROUP-BY and RETURN give names to
 
     def bind(self, aggregate: ast.Aggregate, name: str) -> Output | None:
         """Return an aggregate of the result, or None after reporting what is wrong."""
@@ -143,6 +145,8 @@ class AggregateBinder:
 
     def _key_of(self, ref: ast.Ref) -> int | None:
         """Return the place of a key attribute, or None after reporting that it is none."""
+        if len(ref.parts) == 1 and not (ref.next or ref.prev) and ref.parts[0] in self.named:
+            return self.keys.index(self.named[ref.parts[0]])
         name = self.scope.name_of(ref)
         if name is None:
             return None
@@ -155,8 +159,8 @@ class AggregateBinder:
         attribute, written = ".".join(name.path), ".".join(ref.parts)
         message = f"COUNT(DISTINCT ...) is of attributes that all events of a trend share, and '{written}' is none"
         help = (
-            f"if the events of a trend have the same {attribute}, write WHERE [{written}];"
-            f" else GROUP-BY {written}, and count the rows of the result; COUNT(EACH E) counts events once each"
+            f"WHERE [{written}] makes it a key, so that only trends whose events have the same {attribute} match;"
+            " COUNT(EACH E) counts events, each once"
         )
         self.scope.errors.report("bad-aggregate", message, ref.span, help=help)
         return None

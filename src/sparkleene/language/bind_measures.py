@@ -116,10 +116,16 @@ class MeasureBinder:
             if any(is_measure(arg, scope) for arg in inner.args):
                 self.report(inner, f"{function.upper()} of one trend takes an attribute")
                 return None
-            value = self.derived.value_of(inner.args[0], "RETURN")
-            if value is None:
+            values = [self.derived.value_of(arg, "RETURN") for arg in inner.args]
+            found = [value for value in values if value is not None]
+            if len(found) < len(values):
                 return None
-            labels, path = value.labels or tuple(range(len(scope.labels))), value.path
+            if len({value.path for value in found}) > 1:
+                message = f"{function.upper()} of several labels takes one attribute of all of them"
+                self.report(inner, message, f"such as {function.upper()}(A.x, B.x)")
+                return None
+            labels = tuple(i for value in found for i in value.labels or range(len(scope.labels)))
+            path = found[0].path
         positive = scope.positive(labels)
         if not positive:
             message = f"'{scope.labels[labels[0]].name}' is negated: no trend holds such an event"

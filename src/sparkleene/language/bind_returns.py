@@ -13,6 +13,7 @@ from sparkleene.language.bind_measures import extent_of
 from sparkleene.language.bound import Column, Field, Finish, Interval, Key, Literal_, Output, Term
 from sparkleene.language.derived import DerivedColumns
 from sparkleene.language.names import Scope, listing
+from sparkleene.language.patterns import avoidable
 from sparkleene.language.printer import expr_to_text
 from sparkleene.language.terms import check_condition, make_term
 from sparkleene.language.trees import map_constants, map_nodes
@@ -36,7 +37,7 @@ class Group:
 
     @property
     def span(self) -> Span:
-        """Where it stands."""
+        """Where it stands in the text of the query."""
         return self.value.span
 
 
@@ -87,16 +88,28 @@ def bind_key(ref: ast.Ref, clause: str, scope: Scope) -> Key | None:
     return Key(name.path, frozenset(name.labels) or None)
 
 
-def merge_keys(keys: Iterable[Key]) -> tuple[Key, ...]:
-    """Return the keys without repetition, and without those that a key of every row implies."""
+def merge_keys(keys: Iterable[Key], pattern: ast.Pattern, scope: Scope) -> dict[Key, Key]:
+    """Return for each key the one that stands for it: a key of every row on the same path, if that implies it.
+
+    It does if every match has an event that the key binds. Else the key also asks for such an event beside it.
+    """
     keys = tuple(dict.fromkeys(keys))
-    return tuple(dict.fromkeys(widest_key(key, keys) for key in keys))
+    merged = {}
+    for key in keys:
+        every = Key(key.path, None)
+        named = {scope.labels[label].name for label in key.labels or ()}
+        merged[key] = every if every in keys and not avoidable(pattern, named) else key
+    return merged
 
 
-def widest_key(key: Key, keys: Iterable[Key]) -> Key:
-    """Return the key of every row on the same path if there is one, else the key itself."""
-    every = Key(key.path, None)
-    return every if every in keys else key
+def names_of_groups(query: ast.Query, groups: Sequence[Group]) -> dict[str, Key]:
+    """Return the keys that are given a name with AS, in GROUP-BY or in RETURN."""
+    named = {group.alias: group.key for group in groups if group.alias is not None}
+    for item in query.returns:
+        same = [group.key for group in groups if group.value == item.value]
+        if item.alias is not None and same:
+            named[item.alias] = same[0]
+    return named
 
 
 # ---- columns

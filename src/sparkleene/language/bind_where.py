@@ -31,7 +31,7 @@ class Conditions:
 
 def bind_conditions(conditions: Iterable[ast.Expr], scope: Scope, pairs: Pairs) -> Conditions:
     """Sort conditions by the events they are over."""
-    simple = [part for item in conditions for each in _conjuncts(item) for part in _bind_condition(each, scope)]
+    simple = [part for each in conditions for part in _bind_condition(each, scope)]
     shared = _equivalences(simple, len(scope.labels))
     local: list[dict[Term, None]] = [{} for _ in scope.labels]
     adjacent: dict[Adjacent, None] = {}
@@ -47,11 +47,11 @@ def bind_conditions(conditions: Iterable[ast.Expr], scope: Scope, pairs: Pairs) 
     return Conditions(tuple(tuple(terms) for terms in local), tuple(adjacent), keys)
 
 
-def _conjuncts(expr: ast.Expr) -> Iterator[ast.Expr]:
+def split_condition(expr: ast.Expr) -> Iterator[ast.Expr]:
     """Yield the conditions joined by AND."""
     if isinstance(expr, ast.Bool) and expr.op == "and":
         for item in expr.items:
-            yield from _conjuncts(item)
+            yield from split_condition(item)
     else:
         yield expr
 

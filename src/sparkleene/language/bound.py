@@ -16,6 +16,9 @@ from sparkleene.language.ast import Pattern, Scalar, Semantics
 Path = tuple[str, ...]
 """A column, or a field inside a struct column: ("payload", "price")."""
 
+LENGTH: Path = ("LENGTH",)
+"""What stands for the number of a trend's events, in conditions on that alone."""
+
 
 @dataclass(frozen=True, slots=True)
 class Label:
@@ -117,9 +120,10 @@ class Piece:
     """A part of a measure: a sum over a trend's events of some labels, or the value of the first or last of them.
 
     Without a path every event counts as 1. A piece is multiplied by its factor. The time of an event is never NULL.
+    Plans know of a `sole` event that every trend has exactly one such event, which is both first and last.
     """
 
-    kind: Literal["sum", "first", "last"]
+    kind: Literal["sum", "first", "last", "sole"]
     labels: frozenset[int]
     path: Path
     factor: Fraction = Fraction(1)
@@ -200,13 +204,37 @@ class Window:
     """`size` and `slide` in the time column's own unit, or in milliseconds, or in events.
 
     `slide` None is a window per trigger. `unit` tells which: "time" (the column is a number, in its own unit),
-    "milliseconds", or "events".
+    "milliseconds", "months" or "events". Windows of whole days and weeks, and of months, have their borders in a
+    `calendar`; "mixed" are those of days with a border that is none. Some window begins at the `origin`.
     """
 
     size: Fraction
     slide: Fraction | None
-    unit: Literal["time", "milliseconds", "events"]
+    unit: Literal["time", "milliseconds", "months", "events"]
     span: Span = field(default=NOWHERE, compare=False, repr=False)
+    calendar: Literal["days", "months", "mixed"] | None = None
+    origin: Fraction = Fraction(0)
+
+
+@dataclass(frozen=True, slots=True)
+class Drawn:
+    """Windows whose borders the rows of a group draw: sessions, which have a `gap`, or from a row that `opens` on.
+
+    The latter last to the first row that `closes`, or where there is no such condition to before the next that
+    opens. None is longer than `most`. Lengths are as in a Window.
+    """
+
+    gap: Fraction | None
+    opens: Term | None
+    closes: Term | None
+    most: Fraction | None
+    unit: Literal["time", "milliseconds"]
+    span: Span = field(default=NOWHERE, compare=False, repr=False)
+
+    @property
+    def conditions(self) -> tuple[Term, ...]:
+        """What opens and what closes, as far as there is such a condition."""
+        return tuple(term for term in (self.opens, self.closes) if term is not None)
 
 
 @dataclass(frozen=True, slots=True)
@@ -222,10 +250,25 @@ class Bound:
     group: tuple[int, ...]  # the keys listed in GROUP-BY, in that order
     group_names: tuple[str, ...]  # their result columns
     outputs: tuple[Output, ...]
-    window: Window | None
+    window: Window | Drawn | None
     types: tuple[tuple[str, Term], ...] | None  # types defined by predicates, or None for a type column
     derived: tuple[Derived, ...] = ()  # columns to compute first
+    lengths: tuple[Term, ...] = ()  # of a whole trend: comparisons of LENGTH with numbers
+    durations: tuple[Term, ...] = ()  # of a whole trend: its last time less its first is <, <= something constant
+    ends: tuple[Term, ...] = ()  # other conditions on its first event, side 0, and its last, side 1
+    maximal: bool = False  # only trends whose rows are not a proper part of another's
     finish: Finish | None = None  # None where the result is the group attributes and the outputs as they are
+    time: str = "time"  # the column that rows are in order of
+
+    @property
+    def chooses(self) -> bool:
+        """Whether only some of the trends that match count, by what they are as a whole."""
+        return bool(self.lengths or self.durations or self.ends or self.maximal)
+
+    @property
+    def per_trigger(self) -> bool:
+        """Whether windows end where trends end."""
+        return isinstance(self.window, Window) and self.window.slide is None
 
     @property
     def value_names(self) -> tuple[str, ...]:

@@ -177,7 +177,7 @@ class Builder:
         RETURN COUNT(*), AVG(T.speed) AS speed
         PATTERN Trip T+
         """
-        found = _read_each("RETURN", items, lambda parser: parser.comma_separated(parser.return_item))
+        found = _read_each("RETURN", items, lambda parser: parser.parse_list(parser.return_item))
         if not found:
             raise _error("no-aggregate", "returns() lists no aggregate", "give one, such as 'COUNT(*)'")
         return self._change(returns=found)
@@ -207,7 +207,7 @@ class Builder:
         >>> pattern("Stock S+").group_by("sector").tree.group
         (Ref(parts=('sector',), next=False),)
         """
-        found = _read_each("GROUP-BY", attributes, lambda parser: parser.comma_separated(parser.group_item))
+        found = _read_each("GROUP-BY", attributes, lambda parser: parser.parse_list(parser.group_item))
         return self._change(group=found)
 
     def having(self, *conditions: str) -> Self:
@@ -238,21 +238,59 @@ class Builder:
         GROUP-BY sector
         ORDER BY COUNT(*) DESC LIMIT 10
         """
-        found = _read_each("ORDER BY", items, lambda parser: parser.comma_separated(parser.order_item))
+        found = _read_each("ORDER BY", items, lambda parser: parser.parse_list(parser.order_item))
         most = None if limit is None else _read(str(limit), "LIMIT", Parser.limit)
         return self._change(order=found, limit=most)
 
-    def within(self, size: Length, slide: Length | None = None) -> Self:
-        """Say how long windows are, and how far apart they begin.
+    def within(
+        self,
+        size: Length | None = None,
+        slide: Length | None = None,
+        *,
+        session: Length | None = None,
+        opens: str | None = None,
+        closes: str | None = None,
+        most: Length | None = None,
+    ) -> Self:
+        """Say how long windows are and how far apart they begin, or how the rows of a group draw their borders.
 
         A length is text such as "30 minutes" or "100 EVENTS", a timedelta, or an integer in the unit of the times.
+        Rows of a group are in one `session` while each is at most so long after the one before. A window that a
+        row `opens` ends with a row that `closes` it, or before the next that opens one; `opens` and `closes` are
+        conditions on a row. Of these two kinds none is longer than `most`.
 
         >>> pattern("A+").within("30 minutes", slide=timedelta(seconds=90))
         RETURN COUNT(*)
         PATTERN A+
         WITHIN 30 minutes SLIDE 90 seconds
+        >>> pattern("A+").group_by("user").within(session="30 minutes", most="2 hours")
+        RETURN COUNT(*)
+        PATTERN A+
+        GROUP-BY user
+        WITHIN SESSION 30 minutes MAX 2 hours
+        >>> pattern("A+").group_by("user").within(opens="type = 'Login'", closes="type = 'Logout'")
+        RETURN COUNT(*)
+        PATTERN A+
+        GROUP-BY user
+        WITHIN FROM type = 'Login' TO type = 'Logout'
         """
-        window = ast.Within(_duration(size, "WITHIN"), None if slide is None else _duration(slide, "SLIDE"))
+        kinds = [
+            size is not None or slide is not None,
+            session is not None,
+            opens is not None or closes is not None,
+        ]
+        if sum(kinds) != 1 or (most is not None and kinds[0]) or (kinds[2] and opens is None):
+            help = "give a size, or session, or opens; closes goes with opens, and most with session and opens"
+            raise _error("bad-option", "within() is given no kind of window, or parts of several", help)
+        longest = None if most is None else read_length(most, "MAX")
+        if session is not None:
+            return self._change(within=ast.Session(read_length(session, "SESSION"), longest))
+        if opens is not None:
+            end = None if closes is None else _read(closes, "TO", Parser.border)
+            return self._change(within=ast.FromTo(_read(opens, "FROM", Parser.border), end, longest))
+        if size is None:
+            raise _error("bad-option", "within() has a slide and no size", "give both")
+        window = ast.Within(read_length(size, "WITHIN"), None if slide is None else read_length(slide, "SLIDE"))
         if window.slide is not None and (window.size.unit == "events") != (window.slide.unit == "events"):
             raise _error("mixed-units", "size and slide must both count events, or both measure time")
         return self._change(within=window)
@@ -300,14 +338,14 @@ def _read(text: str, clause: str, rule: Callable[[Parser], T], help: str | None 
     def whole(parser: Parser) -> T | None:
         try:
             found = rule(parser)
-            return found if parser.token.kind == "end" else parser.unexpected(f"the end of {clause}", help)
+            return found if parser.token.kind == "end" else parser.refuse_token(f"the end of {clause}", help)
         except Failure:
             return None
 
     return apply_rule(Place(text, clause), whole)
 
 
-def _duration(given: Length, clause: str) -> ast.Duration:
+def read_length(given: Length, clause: str) -> ast.Duration:
     """Return a length, a timedelta in the largest unit that it is a multiple of."""
     if isinstance(given, timedelta):
         value = Fraction(given // timedelta(microseconds=1), 1000)

@@ -50,7 +50,7 @@ class Cursor:
 
     def expect(self, value: str, expected: str | None = None, help: str | None = None) -> Token:
         """Step over this keyword or symbol, or fail."""
-        return self.accept(value) or self.unexpected(expected or f"'{value}'", help)
+        return self.accept(value) or self.refuse_token(expected or f"'{value}'", help)
 
     def note(self, code: str, message: str, span: Span, help: str | None = None) -> None:
         """Record an error and go on."""
@@ -61,7 +61,7 @@ class Cursor:
         self.note(code, message, span, help)
         raise Failure
 
-    def unexpected(self, expected: str, help: str | None = None) -> NoReturn:
+    def refuse_token(self, expected: str, help: str | None = None) -> NoReturn:
         """Fail at the token at hand."""
         code = "unexpected-end" if self.token.kind == "end" else "unexpected-token"
         self.fail(code, f"expected {expected}, found {self.token.display}", self.token.span, help)
@@ -72,7 +72,7 @@ class Cursor:
         if self.depth > MAX_DEPTH:
             self.fail("nesting-too-deep", f"nested more than {MAX_DEPTH} levels deep", self.token.span)
 
-    def comma_separated(self, item: Callable[[], T]) -> tuple[T, ...]:
+    def parse_list(self, item: Callable[[], T]) -> tuple[T, ...]:
         """Parse one or more items with commas between them."""
         items = [item()]
         while self.accept(","):
@@ -86,7 +86,7 @@ class Cursor:
             after = self.following
             ends = after.kind == "end" or after.is_clause or after.has(",", ")", "]", "AS", *COMPARISONS)
             if not (ends and token.kind == "keyword" and token.text.isalpha()):
-                self.unexpected(expected)
+                self.refuse_token(expected)
             advice = f"write `{token.text}` where it is a name"
             self.note("reserved-word", f"{token.display} is a keyword, not a name", token.span, advice)
         first = last = self.advance()

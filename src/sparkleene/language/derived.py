@@ -62,7 +62,7 @@ class DerivedColumns:
             finished = assign_sides(term)
             known = next((one for one in self.found if one.term == finished), None)
             if known is None:
-                known = Derived(self._unused(self._without_labels(expr)), finished, expr.span)
+                known = Derived(self._new_name(self._without_labels(expr)), finished, expr.span)
                 self.found.append(known)
             return Value(mentioned[0] if mentioned else (), (known.name,))
         return None
@@ -77,7 +77,7 @@ class DerivedColumns:
 
         return expr_to_text(map_nodes(expr, shorten))
 
-    def _unused(self, name: str) -> str:
+    def _new_name(self, name: str) -> str:
         """Return a name that no column has."""
         taken = {*(self.scope.columns or ()), *(one.name for one in self.found)}
         number, unused = 1, name

@@ -17,6 +17,12 @@ FUNCTIONS: dict[str, tuple[int, int | None]] = {
 }
 """How many operands each function takes: at least, and at most."""
 
+HAVING_INSTEAD = (
+    "HAVING has conditions on aggregates over all trends of a group;"
+    " of a single trend there are conditions on LENGTH, DURATION, FIRST and LAST, and on no sum"
+)
+"""What to write for an aggregate in WHERE."""
+
 MOST_DIGITS = 30
 """Digits that ROUND takes, before or after the point."""
 

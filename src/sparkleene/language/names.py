@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from sparkleene.errors import NOWHERE, Diagnostic, Span, diagnostic_at, suggest, suggest_column
 from sparkleene.language.ast import Aggregate, Extent, Gap, Ref
 from sparkleene.language.bound import Field, Label, Literal_, Term
+from sparkleene.language.functions import HAVING_INSTEAD
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,6 +50,7 @@ class Scope:
     source: str = ""
     time: str = "time"
     time_unit: str | None = None
+    without_labels: str = "the definition of a type"  # where names stand that are of no label
 
     def labels_of(self, word: str) -> tuple[int, ...]:
         """Return the labels that a word means: the one of that name, or else all of that type."""
@@ -75,7 +77,7 @@ class Scope:
             name = Name(ref.parts[1:], span=ref.span, labels=labels, next=ref.next, prev=ref.prev)
             return self._check_column(name, self.labels[labels[0]].type)
         if beside and not self.labels:
-            self.report_misplaced_next("the definition of a type", ref)
+            self.report_misplaced_next(self.without_labels, ref)
             return None
         plain = not beside and (len(ref.parts) == 1 or not self.labels)
         if plain or (not beside and (self.columns is None or first in self.columns)):
@@ -98,8 +100,7 @@ class Scope:
         """Return what an aggregate in an expression means; among attributes it means nothing."""
         what = given.word if isinstance(given, Extent) else given.function
         message = f"{what.upper()} is of trends, and here attributes of one row are needed"
-        help = "write conditions on aggregates in HAVING"
-        self.errors.report("misplaced-aggregate", message, given.span, help=help)
+        self.errors.report("misplaced-aggregate", message, given.span, help=HAVING_INSTEAD)
         return Literal_(None, given.span)
 
     def is_gap(self, ref: Ref) -> bool:
@@ -117,7 +118,7 @@ class Scope:
     @property
     def place_without_neighbours(self) -> str | None:
         """Where names are not of two neighbours, None if they can be."""
-        return None if self.labels else "the definition of a type"
+        return None if self.labels else self.without_labels
 
     def is_also_a_column(self, ref: Ref, word: str, what: str) -> bool:
         """Report a measure of trends without parentheses where the data has a column of that name, in any case."""

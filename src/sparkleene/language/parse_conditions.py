@@ -31,7 +31,7 @@ class ConditionParser(Cursor):
         """Parse one condition and nothing else."""
         try:
             condition = self.require_condition(self.without_equivalence(self.expression()))
-            return condition if self.token.kind == "end" else self.unexpected("the end of the condition")
+            return condition if self.token.kind == "end" else self.refuse_token("the end of the condition")
         except Failure:
             return None
 
@@ -90,7 +90,7 @@ class ConditionParser(Cursor):
             return self.like(left, negated)
         if self.accept("IN"):
             self.expect("(")
-            items = self.comma_separated(lambda: self.without_equivalence(self.expression(COMPARE)))
+            items = self.parse_list(lambda: self.without_equivalence(self.expression(COMPARE)))
             end = self.expect(")", "',' or ')'")
             return ast.In(left, items, negated, span=left.span.to(end.span))
         self.expect("BETWEEN")
@@ -104,7 +104,9 @@ class ConditionParser(Cursor):
         self.advance()
         token = self.token
         if token.kind != "text":
-            self.unexpected("a pattern in quotes after LIKE", "write it like 'a%': % is any text, _ one character")
+            self.refuse_token(
+                "a pattern in quotes after LIKE", "write it like 'a%': % is any text, _ one character"
+            )
         if re.fullmatch(r"(?s)(?:[^\\]|\\[%_\\])*", token.value) is None:
             advice = "write \\% and \\_ for the characters themselves, and \\\\ for a backslash"
             self.fail("bad-pattern", "a backslash in a pattern stands before %, _ or another", token.span, advice)
@@ -127,7 +129,7 @@ class ConditionParser(Cursor):
             result = self.expression()
             self.expect(")")
         elif self.accept("["):
-            refs = self.comma_separated(lambda: self.path(hyphens=True))
+            refs = self.parse_list(lambda: self.path(hyphens=True))
             end = self.expect("]", "',' or ']'")
             # an Equivalence passes as an Expr only as far as `plain` lets it
             result = cast(ast.Expr, ast.Equivalence(refs, span=token.span.to(end.span)))
@@ -154,7 +156,7 @@ class ConditionParser(Cursor):
         elif token.has(*words):
             value = words[token.value]
         else:
-            self.unexpected("an attribute or a constant")
+            self.refuse_token("an attribute or a constant")
         self.advance()
         return ast.Const(value, span=token.span)
 
@@ -165,12 +167,15 @@ class ConditionParser(Cursor):
             return None
         unit = UNITS.get(word.value.lower())
         if unit is None:
-            known = [name for name in dict.fromkeys(UNITS.values()) if name != "events"]
+            known = [name for name in dict.fromkeys(UNITS.values()) if name in ast.MILLISECONDS]
             if (advice := suggest(word.value.lower(), known)) is None:
                 return None
             self.fail("unknown-unit", f"unknown unit {word.display}", word.span, advice)
         if unit == "events":
             self.fail("bad-duration", "a duration in a condition is a time, not a number of events", word.span)
+        if unit in ast.MONTHS:
+            advice = "write so many days, such as 30 days"
+            self.fail("bad-duration", f"{unit} have no fixed length", word.span, advice)
         if "e" in token.value.lower():
             self.fail("bad-duration", "a duration has no exponent", token.span)
         self.advance()
@@ -207,7 +212,7 @@ class ConditionParser(Cursor):
         """Parse `GAP()` or `GAP(X, Y)`."""
         token = self.advance()
         self.advance()
-        labels = [] if self.token.has(")") else list(self.comma_separated(lambda: self.name("a label").value))
+        labels = [] if self.token.has(")") else list(self.parse_list(lambda: self.name("a label").value))
         close = self.expect(")", "',' or ')'")
         if len(labels) not in (0, 2):
             advice = "write GAP(X, Y) for an X that is directly followed by a Y, or GAP() for all neighbours"
@@ -219,7 +224,7 @@ class ConditionParser(Cursor):
         token = self.advance()
         self.advance()
         least, most = FUNCTIONS[word]
-        args = () if self.token.has(")") else self.comma_separated(self.argument)
+        args = () if self.token.has(")") else self.parse_list(self.argument)
         close = self.expect(")", "',' or ')'")
         span = token.span.to(close.span)
         if len(args) < least or (most is not None and len(args) > most):

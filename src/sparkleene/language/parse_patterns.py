@@ -41,7 +41,7 @@ class PatternParser(Cursor):
         if start.has("SEQ") or (start.has("AND", "OR") and self.following.has("(")):
             self.advance()
             self.expect("(")
-            parts = self.comma_separated(self.pattern)
+            parts = self.parse_list(self.pattern)
             close = self.expect(")", "',' or ')'", "separate the parts with commas")
             span = start.span.to(close.span)
             result = ast.Seq(parts, span=span) if start.value == "SEQ" else join_patterns(start.value, list(parts))
@@ -94,7 +94,7 @@ class PatternParser(Cursor):
         """Parse one bound of a repetition."""
         token = self.token
         if token.kind != "number":
-            self.unexpected("a number of repetitions")
+            self.refuse_token("a number of repetitions")
         self.advance()
         if not token.value.isdigit():
             self.fail("bad-repetition", "a number of repetitions must be whole", token.span)

@@ -8,7 +8,7 @@ from typing import Literal
 
 from sparkleene.language import ast
 from sparkleene.language.functions import FUNCTIONS as VALUE_FUNCTIONS
-from sparkleene.language.functions import advise_aggregate
+from sparkleene.language.functions import HAVING_INSTEAD, advise_aggregate
 from sparkleene.language.parse_conditions import ConditionParser
 
 FUNCTIONS: dict[str, ast.AggregateFunction] = {
@@ -53,7 +53,7 @@ class ReturnParser(ConditionParser):
             self.advance()
             return self.item_with_alias(ast.Aggregate("count", span=start.span))
         if not start.is_name:
-            self.unexpected("an aggregate such as COUNT or SUM(E.x)")
+            self.refuse_token("an aggregate such as COUNT or SUM(E.x)")
         return self.return_item()
 
     def group_item(self) -> ast.Ref | ast.Item:
@@ -116,9 +116,15 @@ class ReturnParser(ConditionParser):
             self.advance()
             self.advance()
             return ast.Extent(EXTENTS[word], span=token.span.to(self.advance().span))
-        if self.over == "rows" and word not in ("FIRST", "LAST") and word in AGGREGATES:
-            help = "write conditions on aggregates in HAVING"
-            self.fail("misplaced-aggregate", f"{word} is an aggregate, and WHERE is about rows", token.span, help)
+        if self.over == "rows" and word in ("FIRST", "LAST"):
+            return self.aggregate()
+        if self.over == "rows" and word in AGGREGATES:
+            self.fail(
+                "misplaced-aggregate",
+                f"{word} is an aggregate, and WHERE is about rows",
+                token.span,
+                HAVING_INSTEAD,
+            )
         if self.over == "groups" and word in AGGREGATES:
             help = "group by attributes, or by expressions over attributes of one row"
             self.fail(
@@ -164,12 +170,14 @@ class ReturnParser(ConditionParser):
         return None
 
     def arguments(self, word: str, modifier: str | None) -> tuple[ast.Expr, ...]:
-        """Parse what an aggregate is of: one expression, or for COUNT(DISTINCT a, b) several attributes."""
+        """Parse what an aggregate is of: one expression; for COUNT(DISTINCT), FIRST and LAST several attributes."""
         expected = "'*' or an event type" if word == "COUNT" else "an attribute such as E.x"
+        if word in ("FIRST", "LAST"):
+            return self.parse_list(lambda: self.value(expected))
         if modifier != "distinct":
             return (self.value(expected),)
         inside = self.accept("(")
-        found = self.comma_separated(lambda: self.path(hyphens=True, expected=expected))
+        found = self.parse_list(lambda: self.path(hyphens=True, expected=expected))
         if inside:
             self.expect(")")
         return found

@@ -138,16 +138,16 @@ class Parser(ReturnParser, PatternParser):
         self.clauses.setdefault(key, None)
         self.depth = 0
         rules: dict[str, Callable[[], object]] = {
-            "RETURN": lambda: self.comma_separated(self.return_item),
-            "AGG": lambda: self.comma_separated(self.agg_item),
+            "RETURN": lambda: self.parse_list(self.return_item),
+            "AGG": lambda: self.parse_list(self.agg_item),
             "PATTERN": self.pattern,
             "SEMANTICS": self.semantics,
             "WHERE": self.where,
-            "GROUP-BY": lambda: self.comma_separated(self.group_item),
-            "WITHIN": self.duration,
+            "GROUP-BY": lambda: self.parse_list(self.group_item),
+            "WITHIN": self.within,
             "SLIDE": self.duration,
             "HAVING": self.having,
-            "ORDER BY": lambda: self.comma_separated(self.order_item),
+            "ORDER BY": lambda: self.parse_list(self.order_item),
             "LIMIT": self.limit,
         }
         value = rules[keyword]()
@@ -168,15 +168,27 @@ class Parser(ReturnParser, PatternParser):
             "PATTERN": "write SEQ(A, B) for A followed by B",
             "RETURN": "separate the items with commas",
             "GROUP-BY": "separate the attributes with commas",
+            "WITHIN": "write WITHIN 1 hour SLIDE 5 minutes, WITHIN SESSION 30 minutes MAX 2 hours, or"
+            " WITHIN FROM condition TO condition MAX 2 hours",
             "ORDER BY": "separate the items with commas",
             **dict.fromkeys(
                 ("WHERE", "HAVING"),
                 "put nested comparisons in parentheses"
                 if token.has(*COMPARISONS)
-                else "join conditions with AND or OR",
+                else self.advise_word(token, before),
             ),
         }
-        self.unexpected(f"another clause or the end after {keyword}", advices.get(keyword))
+        self.refuse_token(f"another clause or the end after {keyword}", advices.get(keyword))
+
+    def advise_word(self, token: Token, before: Token) -> str:
+        """Say what a word after a condition may have been meant to be."""
+        words = [one.value.upper() for one in (token, self.following) if one.kind == "name"]
+        if "ILIKE" in words[: 1 if token.kind == "name" else 2]:
+            return "write LOWER(x) LIKE 'a%' for LIKE whatever the case"
+        if before.kind == "number" and token.kind == "name":
+            units = [name for name in dict.fromkeys(UNITS.values()) if name in ast.MILLISECONDS]
+            return f"join conditions with AND or OR; units of time are {', '.join(units)}"
+        return "join conditions with AND or OR"
 
     def guess_clause(self, token: Token) -> str | None:
         """Return the clause keyword that a name was probably meant to be."""
@@ -193,7 +205,41 @@ class Parser(ReturnParser, PatternParser):
                 break
             self.advance()
 
-    def window(self) -> ast.Within | None:
+    def within(self) -> ast.Duration | ast.Session | ast.FromTo:
+        """Parse what stands after WITHIN."""
+        start = self.token
+        if start.is_word("SESSION"):
+            self.advance()
+            if self.token.kind != "number":
+                self.refuse_token("the longest gap of a session", "write for example WITHIN SESSION 30 minutes")
+            gap = self.duration()
+            most = self.longest()
+            return ast.Session(gap, most, span=start.span.to((most or gap).span))
+        if start.is_word("FROM"):
+            self.advance()
+            opens = self.border()
+            closes = None
+            if self.token.is_word("TO"):
+                self.advance()
+                closes = self.border()
+            most = self.longest()
+            return ast.FromTo(opens, closes, most, span=start.span.to((most or closes or opens).span))
+        return self.duration()
+
+    def border(self) -> ast.Expr:
+        """Parse a condition on one row that opens or closes windows."""
+        return self.require_condition(self.without_equivalence(self.expression()))
+
+    def longest(self) -> ast.Duration | None:
+        """Parse the optional MAX of a window whose borders the data draws."""
+        if not self.token.is_word("MAX"):
+            return None
+        self.advance()
+        if self.token.kind != "number":
+            self.refuse_token("the greatest length of a window", "write for example MAX 2 hours")
+        return self.duration()
+
+    def window(self) -> ast.Within | ast.Session | ast.FromTo | None:
         """Put WITHIN and SLIDE together."""
         size, slide = self.clauses.get("WITHIN"), self.clauses.get("SLIDE")
         if slide and "WITHIN" not in self.clauses:
@@ -201,6 +247,12 @@ class Parser(ReturnParser, PatternParser):
             self.note("slide-without-within", "SLIDE needs a WITHIN clause", slide.span, advice)
         if not size:
             return None
+        if not isinstance(size, ast.Duration):
+            if slide:
+                which = "sessions" if isinstance(size, ast.Session) else "windows with FROM"
+                message = f"{which} do not slide: rows say where they begin"
+                self.note("slide-not-possible", message, slide.span, "leave SLIDE out; MAX says how long they last")
+            return cast(ast.Session | ast.FromTo, size)
         if slide and (size.unit == "events") != (slide.unit == "events"):
             message = "WITHIN and SLIDE must both count events, or both measure time"
             self.note("mixed-units", message, slide.span)
@@ -212,28 +264,38 @@ class Parser(ReturnParser, PatternParser):
         while self.token.kind == "name":
             words.append(self.advance().value.lower())
             if found := SEMANTICS.get("-".join(words)):
-                return found
+                return self.maximal(found)
             self.accept("-")
         choices = f"write one of {', '.join(dict.fromkeys(SEMANTICS.values()))}"
         if not words:
-            self.unexpected("a matching semantics", choices)
+            self.refuse_token("a matching semantics", choices)
         span = start.span.to(self.tokens[self.place - 1].span)
         written = "-".join(words)
         advice = suggest(written, SEMANTICS) or choices
         self.fail("unknown-semantics", f"unknown matching semantics '{written}'", span, advice)
 
+    def maximal(self, found: ast.Semantics) -> ast.Semantics:
+        """Parse `maximal` after a matching semantics."""
+        if self.token.kind != "name" or self.token.value.lower() != "maximal":
+            return found
+        word = self.advance()
+        if found != "contiguous":
+            help = "write SEMANTICS contiguous maximal, or leave it out"
+            self.fail("unknown-semantics", f"maximal goes with contiguous, not with {found}", word.span, help)
+        return "contiguous maximal"
+
     def duration(self) -> ast.Duration:
         """Parse a length of time or a number of events."""
         token = self.token
         if token.kind != "number":
-            self.unexpected("a duration such as 10 minutes")
+            self.refuse_token("a duration such as 10 minutes")
         self.advance()
         if "e" in token.value.lower():
             self.fail("bad-duration", "a duration has no exponent", token.span)
         value = Fraction(token.value)
         unit: ast.Unit | None = None
         span = token.span
-        if self.token.is_name:
+        if self.token.is_name and not self.token.is_word("MAX"):
             word = self.token.value.lower()
             known = tuple(dict.fromkeys(UNITS.values()))
             if word not in UNITS and not suggest(word, known) and self.guess_clause(self.token):
@@ -246,8 +308,8 @@ class Parser(ReturnParser, PatternParser):
             unit = UNITS[word]
         if value <= 0:
             self.fail("bad-duration", "a duration must be more than 0", span)
-        if unit == "events" and value.denominator != 1:
-            self.fail("bad-duration", "a number of events must be whole", span)
+        if unit in ("events", *ast.MONTHS) and value.denominator != 1:
+            self.fail("bad-duration", f"a number of {unit} must be whole", span)
         return ast.Duration(value, unit, span=span)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from itertools import product
 from typing import NamedTuple
 
@@ -153,6 +154,36 @@ def nullable(pattern: Pattern) -> bool:
             return all(map(nullable, pattern.parts))
         case Or() | And():
             return any(map(nullable, parts(pattern)))
+
+
+def avoidable(pattern: Pattern, labels: Collection[str]) -> bool:
+    """Tell whether a match can do without any event of these labels.
+
+    >>> both = Or((Repeat(Atom("A"), 1, None), Atom("B")))
+    >>> avoidable(both, {"A"}), avoidable(both, {"A", "B"})
+    (True, False)
+    """
+    return _words_without(pattern, labels)[1]
+
+
+def _words_without(pattern: Pattern, labels: Collection[str]) -> tuple[bool, bool]:
+    """Tell whether the empty word, and whether some other word, matches without these labels."""
+    match pattern:
+        case Atom():
+            return False, pattern.label not in labels
+        case Not():
+            return True, False
+        case Repeat():
+            empty, other = _words_without(pattern.pattern, labels)
+            return empty or pattern.low == 0, other and pattern.high != 0
+    found = [_words_without(part, labels) for part in parts(pattern)]
+    match pattern:
+        case Or():
+            return any(empty for empty, _ in found), any(other for _, other in found)
+        case And():  # a pair of trends, none of which is empty
+            return False, all(other for _, other in found)
+        case Seq():
+            return all(empty for empty, _ in found), all(map(any, found)) and any(other for _, other in found)
 
 
 # ---- neighbours

@@ -28,8 +28,7 @@ def to_text(query: ast.Query) -> str:
     if query.group:
         lines.append(f"GROUP-BY {', '.join(map(_item, query.group))}")
     if query.within:
-        slide = query.within.slide
-        lines.append(f"WITHIN {_duration(query.within.size)}{f' SLIDE {_duration(slide)}' if slide else ''}")
+        lines.append(f"WITHIN {_window(query.within)}")
     if query.having is not None:
         lines.append(f"HAVING {_expr(query.having, 0)}")
     ordered = "".join([f"ORDER BY {', '.join(map(_order, query.order))}"] if query.order else [])
@@ -37,6 +36,18 @@ def to_text(query: ast.Query) -> str:
     if ordered or limited:
         lines.append(" ".join(filter(None, (ordered, limited))))
     return "\n".join(lines)
+
+
+def _window(within: ast.Within | ast.Session | ast.FromTo) -> str:
+    """Print what stands after WITHIN."""
+    match within:
+        case ast.Within(size, slide):
+            return f"{_duration(size)}{f' SLIDE {_duration(slide)}' if slide else ''}"
+        case ast.Session(gap, most):
+            text = f"SESSION {_duration(gap)}"
+        case ast.FromTo(opens, closes, most):
+            text = f"FROM {_expr(opens, 0)}{f' TO {_expr(closes, 0)}' if closes is not None else ''}"
+    return f"{text} MAX {_duration(most)}" if most else text
 
 
 def pattern_to_text(pattern: ast.Pattern) -> str:

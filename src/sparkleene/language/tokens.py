@@ -61,6 +61,10 @@ class Token:
         """Tell whether this is one of these keywords or symbols."""
         return self.kind in ("keyword", "symbol") and self.value in values
 
+    def is_word(self, word: str) -> bool:
+        """Tell whether this is a word that has a meaning only where it stands, such as SESSION after WITHIN."""
+        return self.kind == "name" and self.value.upper() == word
+
     @property
     def is_name(self) -> bool:
         """Tell whether this can name a type, label or attribute."""

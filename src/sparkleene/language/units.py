@@ -13,6 +13,10 @@ UNITS: dict[str, ast.Unit] = {
     **dict.fromkeys(("m", "min", "mins", "minute", "minutes"), "minutes"),
     **dict.fromkeys(("h", "hr", "hrs", "hour", "hours"), "hours"),
     **dict.fromkeys(("d", "day", "days"), "days"),
+    **dict.fromkeys(("week", "weeks"), "weeks"),
+    **dict.fromkeys(("month", "months"), "months"),
+    **dict.fromkeys(("quarter", "quarters"), "quarters"),
+    **dict.fromkeys(("year", "years"), "years"),
     **dict.fromkeys(("event", "events"), "events"),
 }
 """The words of a query for each unit."""

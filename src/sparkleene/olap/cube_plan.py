@@ -45,7 +45,7 @@ class CubePlan:
     def add_up(self, step: Step, results: Mapping[str, pa.Table]) -> pa.Table | None:
         """Return the result of a step from those of its sources; None if sums have left the range of doubles."""
         target = self.queries[step.query]
-        keys = len(target.columns) - len(target.outputs)
+        keys = len(target.keys)
         tables = []
         for source in map(self.queries.__getitem__, step.sources):
             outputs = [source.columns[keys + source.outputs.index(output)] for output in target.outputs]

@@ -20,7 +20,7 @@ from dataclasses import dataclass, fields, replace
 from functools import cache
 
 from sparkleene.language.ast import Atom, Not, Pattern, Seq
-from sparkleene.language.bound import Bound, Key, Output, Window
+from sparkleene.language.bound import Bound, Drawn, Key, Output, Window
 from sparkleene.language.names import listing
 from sparkleene.language.trees import atoms, map_atoms
 from sparkleene.olap.hierarchy import Hierarchy
@@ -40,8 +40,10 @@ class Form:
     adjacent: frozenset[str]
     keys: frozenset[Key]
     group: tuple[Key, ...]
-    window: Window | None
+    window: Window | Drawn | None
     derived: frozenset[str]
+    whole: frozenset[str]  # conditions on whole trends
+    maximal: bool
     finish: str | None  # the query, where its rows are made of its aggregates: nothing follows from those
 
 
@@ -54,6 +56,8 @@ CLAUSES = {
     "group": "its GROUP-BY is",
     "window": "its WITHIN is",
     "derived": "its expressions are",
+    "whole": "its WHERE is",
+    "maximal": "its SEMANTICS is",
     "finish": "what is made of its aggregates is",
 }
 
@@ -83,6 +87,8 @@ class CubeQuery:
             tuple(bound.keys[i] for i in bound.group),
             bound.window,
             frozenset(map(repr, bound.derived)),
+            frozenset(map(repr, (*bound.lengths, *bound.durations, *bound.ends))),
+            bound.maximal,
             None if bound.finish is None else name,
         )
         types = tuple(label.type for label in bound.labels)
@@ -90,10 +96,21 @@ class CubeQuery:
         return cls(name, form, types, outputs, len(plan.machine.states), bound)
 
     @property
+    def keys(self) -> tuple[str, ...]:
+        """The columns of the window and of the groups, by which results are told apart."""
+        return (*self._window, *self.bound.group_names)
+
+    @property
     def columns(self) -> list[str]:
-        """The columns of the result: window, groups, aggregates."""
-        window = [] if self.form.window is None else ["window_start", "window_end"]
-        return [*window, *self.bound.group_names, *(output.name for output in self.bound.outputs)]
+        """The columns of the result."""
+        finish = self.bound.finish
+        if finish is not None:
+            return [*self._window, *(column.name for column in finish.columns)]
+        return [*self.keys, *(output.name for output in self.bound.outputs)]
+
+    @property
+    def _window(self) -> tuple[str, ...]:
+        return () if self.form.window is None else ("window_start", "window_end")
 
 
 @dataclass(frozen=True)
@@ -120,8 +137,10 @@ def find_obstacle(form: Form, label: int, name: str) -> str | None:
     """Return why the type of a label does not divide the trends into classes, None if it does."""
     window = form.window
     partial = any(key.labels is not None for key in form.keys)
-    if window is not None and window.slide is None:
+    if isinstance(window, Window) and window.slide is None:
         return "a window per trigger has rows only where trends of the query itself end"
+    if form.maximal:
+        return "which trends are maximal depends on the trends of all types"
     if not _occurs_once(form.pattern, str(label)):
         return f"not every trend has exactly one event '{name}' that is not negated"
     if form.semantics == "skip-till-next-match" and not _begins_with(form.pattern, str(label)):
@@ -193,7 +212,7 @@ def find_cover(target: CubeQuery, others: Iterable[CubeQuery], concepts: Concept
         )
 
     @cache
-    def found(types: tuple[str, ...]) -> tuple[str, ...]:
+    def find(types: tuple[str, ...]) -> tuple[str, ...]:
         return (able[types],) if types in able else parts(types)
 
     @cache
@@ -202,7 +221,7 @@ def find_cover(target: CubeQuery, others: Iterable[CubeQuery], concepts: Concept
         for i in places if inside(types) else ():
             if concepts.occurs(types[i]):  # such events are of nothing below
                 continue
-            finer = [found((*types[:i], kind, *types[i + 1 :])) for kind in concepts.below(types[i])]
+            finer = [find((*types[:i], kind, *types[i + 1 :])) for kind in concepts.below(types[i])]
             if finer and all(finer):
                 ways.append(tuple(name for names in finer for name in names))
         return min(ways, key=len, default=())

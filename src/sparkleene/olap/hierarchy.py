@@ -20,7 +20,7 @@ class Hierarchy:
     parents: Mapping[str, str]
 
     def __post_init__(self) -> None:
-        """Refuse circles."""
+        """Raise if a concept is above itself."""
         for name in self.parents:
             seen = [name]
             while (above := self.parents.get(seen[-1])) is not None:
@@ -35,6 +35,11 @@ class Hierarchy:
         for child, parent in self.parents.items():
             found.setdefault(parent, []).append(child)
         return found
+
+    @property
+    def names(self) -> frozenset[str]:
+        """All types and concepts."""
+        return frozenset(self.parents) | frozenset(self.parents.values())
 
     def below(self, name: str) -> tuple[str, ...]:
         """Return a concept and all that is below it.

@@ -11,6 +11,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from sparkleene.columns.arrow import as_numpy, fill_null, make_array
+
 Array = np.ndarray[Any, Any]
 
 
@@ -31,7 +33,7 @@ def add_results(tables: Sequence[pa.Table], functions: Sequence[str]) -> pa.Tabl
     keys = rows.num_columns - len(functions)
     order, starts = _group_rows([_decode(column) for column in rows.columns[:keys]], rows.num_rows)
     rows = rows.take(order)
-    columns = [column.take(pa.array(starts)) for column in rows.columns[:keys]]
+    columns = [column.take(make_array(starts)) for column in rows.columns[:keys]]
     for column, function in zip(rows.columns[keys:], functions, strict=True):
         if function in ("min", "max"):
             columns.append(_find_extremes(column, starts, function))
@@ -46,13 +48,13 @@ def add_results(tables: Sequence[pa.Table], functions: Sequence[str]) -> pa.Tabl
 def _group_rows(keys: Sequence[pa.Array], size: int) -> tuple[pa.Array, Array]:
     """Return the order of rows by their keys, and where in it each key begins."""
     if not keys:
-        return pa.array(np.arange(size)), np.zeros(1, np.int64)
+        return make_array(np.arange(size)), np.zeros(1, np.int64)
     plain = pa.table({str(i): key for i, key in enumerate(keys)})
     order = pc.sort_indices(plain, [(name, "ascending") for name in plain.column_names])
     new = np.zeros(size, np.bool_)
     new[0] = True
     for key in keys:
-        codes = np.asarray(key.dictionary_encode().indices)[np.asarray(order)]
+        codes = as_numpy(key.dictionary_encode().indices)[as_numpy(order)]
         new[1:] |= np.diff(codes) != 0
     return order, np.flatnonzero(new)
 
@@ -66,14 +68,14 @@ def _decode(column: pa.ChunkedArray) -> pa.Array:
 
 def _fill_zeros(column: Any) -> Array:
     """Return doubles with 0 for NULL."""
-    return np.asarray(pc.fill_null(column, 0.0))
+    return as_numpy(fill_null(column, 0.0))
 
 
 def _add_doubles(column: pa.ChunkedArray, starts: Array) -> pa.Array:
     """Add up doubles; the sum of NULLs alone is NULL."""
-    absent = np.logical_and.reduceat(np.asarray(column.is_null()), starts)
+    absent = np.logical_and.reduceat(as_numpy(column.is_null()), starts)
     with np.errstate(over="ignore", invalid="ignore"):
-        return pa.array(np.add.reduceat(_fill_zeros(column), starts), mask=absent)
+        return make_array(np.add.reduceat(_fill_zeros(column), starts), mask=absent)
 
 
 def _add_digits(column: pa.ChunkedArray, starts: Array) -> pa.Array:
@@ -87,7 +89,7 @@ def _add_digits(column: pa.ChunkedArray, starts: Array) -> pa.Array:
         for one in known[1:]:
             value = exact.add(value, one)  # type: ignore[arg-type]
         out.append(None if value is None else _decimal_to_text(value))
-    return pa.array(out, pa.string())
+    return make_array(out, pa.string())
 
 
 def _decimal_to_text(value: Decimal) -> str:
@@ -107,4 +109,4 @@ def _find_extremes(column: pa.ChunkedArray, starts: Array, function: str) -> pa.
     pairs = pa.table({"group": group, "value": _decode(column)})
     how = "ascending" if function == "min" else "descending"
     order = pc.sort_indices(pairs, [("group", "ascending"), ("value", how)])
-    return column.take(order.take(pa.array(starts)))
+    return column.take(order.take(make_array(starts)))

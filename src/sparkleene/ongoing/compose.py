@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from sparkleene.columns.arrow import as_numpy
 from sparkleene.columns.fields import value_type
 from sparkleene.columns.reading import Options
 from sparkleene.columns.times import Time
@@ -23,7 +24,7 @@ from sparkleene.kernels.program import NumberSystem
 from sparkleene.kernels.vectors import Table
 from sparkleene.kernels.wide import WIDE
 from sparkleene.kernels.windows import ticks
-from sparkleene.language.bound import Key, Measure, Path
+from sparkleene.language.bound import Drawn, Key, Measure, Path
 from sparkleene.ongoing.matrix_bytes import unpack_matrices
 from sparkleene.ongoing.stretches import key_columns, with_absolute_keys
 from sparkleene.plan.plan import Plan
@@ -37,17 +38,21 @@ def why_not_combined(plan: Plan, schema: pa.Schema, options: Options) -> str | N
     bound, window = plan.bound, plan.bound.window
     if plan.pairs:
         return "an adjacent predicate compares events one by one"
+    if plan.whole is not None:
+        return "trends are chosen by their first and last events, for which the rows themselves are needed"
     if plan.aggregates.each:
         return "EACH needs the rows themselves, to tell which of them are in a trend"
     if any(key.labels is not None for key in bound.keys):
         return "a key binds only some labels, so that a row is in several sub-streams"
     if window is not None and window.unit == "events":
         return "windows of events count the rows before them"
+    if isinstance(window, Drawn):
+        return "windows begin and end where all rows of their group say"
     if window is not None and window.slide is None:
         return "windows without a slide end where trends end"
     if options.numbers == "exact":
         return "exact integers need the rows a second time"
-    if any(total.central for total in plan.aggregates.totals):
+    if plan.aggregates.spreads:
         return "VAR and STDDEV keep their digits by a number near the mean of all rows"
     for low in plan.aggregates.lows:
         pieces = low.of.pieces if isinstance(low.of, Measure) else (low.of,)
@@ -71,7 +76,7 @@ def _type(schema: pa.Schema, path: Path) -> pa.DataType | None:
 
 
 def _has_absolute_keys(type: pa.DataType) -> bool:
-    """Tell whether values of a type are mostly doubles of themselves; `with_absolute_keys` looks at the data."""
+    """Tell whether values of a type may be compared across tables as doubles; `with_absolute_keys` checks each."""
     t = pa.types
     if t.is_timestamp(type) or t.is_duration(type):
         return bool(type.unit != "ns")
@@ -89,7 +94,7 @@ def compose(run: Run, units: pa.Table, table: pa.Table, wanted: KeyRange = None)
     if not units.num_rows:
         rows, arrays, recipe, windows = run.prepare(table, wanted)
         return Evaluated(run.part, recipe, rows, windows, run_windows(arrays, windows, run.threads))
-    time, _, grid = run.clock(table)
+    time, _, grid, *_ = run.clock(table)
     rows = run.order(table, time)
     absolute = with_absolute_keys(table, *run.arrays(table, rows), rows, run.place)
     if absolute is None:
@@ -108,9 +113,9 @@ def compose(run: Run, units: pa.Table, table: pa.Table, wanted: KeyRange = None)
         clock = grid.clock(rows.time)
         grid.check(clock, rows.bounds)
         pane = grid.pane_of(clock[starts[:-1]])
-    first = np.concatenate([at, units.column("first").to_numpy()])
-    last = np.concatenate([at, units.column("last").to_numpy()])
-    pane = np.concatenate([pane, units.column("pane").to_numpy()])
+    first = np.concatenate([at, as_numpy(units.column("first"))])
+    last = np.concatenate([at, as_numpy(units.column("last"))])
+    pane = np.concatenate([pane, as_numpy(units.column("pane"))])
     joined = _order_pieces(run, keys, units, first)
     order = np.arange(first.size) if joined.rows is None else joined.rows
     sub = np.repeat(np.arange(joined.bounds.size - 1), np.diff(joined.bounds))
@@ -180,7 +185,7 @@ def _multiply(arrays: Arrays, matrix: Array, low: Array, windows: Windows, threa
 
     def task(part: slice) -> None:
         out = Table(results.values[part], results.lows[part])
-        kernel(program, field, units, lo[part], hi[part], out)
+        kernel(program, field, units, lo[part], hi[part], out, arrays.events.stop)
 
     Pool(threads).map(task, shares(hi - lo, threads))
     return results

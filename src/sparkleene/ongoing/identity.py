@@ -5,7 +5,8 @@ on. Options are compared by name, and one that a state does not know had its def
 an option can be added without a checkpoint being refused: give it a default that means what was done before, and
 add its name to OPTIONS if another value means other results.
 
-Version 1 had no version, and its options were the text of an `Options`.
+Version 1 had no version, and its options were the text of an `Options`. In version 3 the queries are those of one
+part of a workload, which may change while a stream runs; in version 2 they are those of all parts.
 """
 
 from __future__ import annotations
@@ -17,13 +18,18 @@ from typing import Any
 from sparkleene.columns.reading import Options
 from sparkleene.errors import DataError, Diagnostic
 from sparkleene.ongoing.seal import AGAIN
+from sparkleene.ongoing.tenure import OPTION as CHANGING
+from sparkleene.ongoing.tenure import tell_option
 
 VERSION = 2
-OPTIONS = ("time", "type", "tiebreak", "time_unit", "numbers", "offset", "offset_in_ms")
+PARTS_VERSION = 3
+OPTIONS = ("time", "type", "tiebreak", "time_unit", "numbers", "offset", "offset_in_ms", "timezone")
 """The options that a result depends on. Of the others `masks` is seen in the columns, `numbered` in errors only."""
 
 OPTION = "option "  # what options are called in errors
+NUMBER = "number of buckets"  # over which the rows of a stream are spread
 WORKLOAD = "workload"  # in an identity: the queries of a workload, by name, with a checksum of each
+SHARING = "sharing"  # which of them are evaluated together
 
 
 def make_identity(options: Options, **rest: Any) -> dict[str, Any]:
@@ -43,11 +49,17 @@ def option_values(options: Options) -> dict[str, Any]:
 
 def compare_identities(then: dict[str, Any], now: dict[str, Any]) -> None:
     """Raise if a state was written by other queries, or with other options, columns and so on."""
+    version, current = then.get("version", 1), now.get("version", 1)
+    if version <= VERSION < current:
+        then = _pick_part(then, now)
+    elif current <= VERSION < version == PARTS_VERSION:
+        raise tell_option()
     if then.get(WORKLOAD) != now.get(WORKLOAD):
         raise _other_queries(then.get(WORKLOAD), now.get(WORKLOAD))
-    version = then.get("version", 1)
-    if version > VERSION:
-        message = f"the identity of the state is of version {version}, and this release reads version {VERSION}"
+    if version > PARTS_VERSION:
+        message = (
+            f"the identity of the state is of version {version}, and this release reads version {PARTS_VERSION}"
+        )
         help = f"go on with the release that wrote it, or {AGAIN}"
         raise DataError(Diagnostic("state-version", message, help=help))
     known, wanted = _flatten(then), _flatten(now)
@@ -57,7 +69,17 @@ def compare_identities(then: dict[str, Any], now: dict[str, Any]) -> None:
         notes = tuple(f"{name} was: {known.get(name)}\nand is now: {wanted.get(name)}" for name in changed)
         message = f"the checkpoint was written with another {', another '.join(changed)}"
         help = f"go on with what it was written by, or {AGAIN}"
+        if changed == [NUMBER]:
+            help = f"set spark.sparkleene.buckets to {known.get(NUMBER)} before the query is made, or {AGAIN}"
         raise DataError(Diagnostic("query-changed", message, notes=notes, help=help))
+
+
+def _pick_part(then: dict[str, Any], now: dict[str, Any]) -> dict[str, Any]:
+    """Return the identity of a workload as that of one of its parts, if it has such a part."""
+    sums, part = then.get(WORKLOAD) or {}, now[WORKLOAD]
+    if {name: sums.get(name) for name in part} != part or now[SHARING] not in then.get(SHARING, "").split("; "):
+        return then
+    return then | {WORKLOAD: part, SHARING: now[SHARING]}
 
 
 def _flatten(identity: dict[str, Any]) -> dict[str, Any]:
@@ -100,5 +122,8 @@ def _other_queries(then: dict[str, str] | None, now: dict[str, str] | None) -> D
             "changed": [name for name in now if then.get(name, now[name]) != now[name]],
         }
         notes = [f"{kind}: {', '.join(names)}" for kind, names in kinds.items() if names]
-    help = f"go on with what it was written by, and run others beside it from a new checkpoint, or {AGAIN}"
+    help = (
+        f"go on with what it was written by, and run others beside it from a new checkpoint, or {AGAIN};"
+        f" queries that come and go need {CHANGING} from before the change on"
+    )
     return DataError(Diagnostic("query-changed", message, notes=tuple(notes), help=help))

@@ -3,7 +3,9 @@
 Rows wait in segments, each the rows that came together. When the watermark passes the ends of windows, the segments
 that these reach into are read, the windows are evaluated, and what no later window needs is let go. Rows that the
 watermark has passed are settled: nothing will come between them. Where the query allows it they are then folded
-into a matrix for each sub-stream and pane, see stretches.py, and their segments go.
+into a matrix for each sub-stream and pane, see stretches.py, and their segments go. Windows that rows draw are
+found among the settled rows each time the watermark moves: those that no later row can be in are evaluated, and
+only the rows of the others stay.
 
 The state of a bucket is a head, a small list of its segments, and a blob for each segment.
 """
@@ -11,8 +13,10 @@ The state of a bucket is a head, a small list of its segments, and a blob for ea
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from fractions import Fraction
 from functools import cached_property
 from typing import Any, NamedTuple, Protocol
 
@@ -26,11 +30,12 @@ from sparkleene.columns.keys import codes, combine_codes
 from sparkleene.engine.grid import Clock, Grid, Trailing
 from sparkleene.engine.run import Evaluated, Run
 from sparkleene.engine.windows import KeyRange
-from sparkleene.language.bound import Piece
+from sparkleene.language.bound import Drawn, Piece
 from sparkleene.ongoing.compose import compose, why_not_combined
 from sparkleene.ongoing.identity import compare_identities
 from sparkleene.ongoing.seal import checksum, damage_error, seal, unseal
 from sparkleene.ongoing.stretches import stretches
+from sparkleene.ongoing.tenure import Reach, Tenure, check_arrival, check_generation, find_reach
 from sparkleene.plan.plan import Plan
 
 Array = np.ndarray[Any, Any]
@@ -39,6 +44,8 @@ PARTS = 16  # of a window, after which what the watermark has passed is folded
 STEPS = 4  # of the watermark that a window should last for that
 FEW = 16  # small segments that are put together
 SMALL = 1 << 14  # rows of a small segment
+TOGETHER = 1 << 22  # bytes of parcels that become one segment
+NEW = -1  # in the place of a batch, for a bucket of which nothing is kept yet
 PENDING, ROWS, UNITS = "pending", "rows", "units"
 
 
@@ -61,24 +68,35 @@ class Store(Protocol):
         """Let the blob of a segment go."""
 
 
+class Packed(NamedTuple):
+    """Rows that come together."""
+
+    kept: bytes  # the sealed table
+    rows: int
+    first: int  # the least and greatest time
+    last: int
+    counted: Array | None = None  # which rows are counted here if they are late; None for all
+
+
 class Segment(NamedTuple):
     """What the head knows of a segment."""
 
     number: int
     kind: str
     rows: int
-    first: int  # the least and greatest time, by the clock of the windows
+    first: int  # the least and greatest time, in the unit that windows are of
     last: int
     sum: int  # the checksum of its blob, so that no other is taken for it
 
 
 @dataclass(frozen=True)
 class Live:
-    """A lowered part over rows of a schema, and where its windows lie."""
+    """A run over a stream, without state: evaluates windows from rows and folded rows. A `Bucket` has the state."""
 
     run: Run
     schema: pa.Schema
     identity: dict[str, Any]  # what has to stay the same for a state to go on
+    tenure: Tenure | None = None  # where the workload may change
 
     @property
     def plan(self) -> Plan:
@@ -92,17 +110,32 @@ class Live:
     @cached_property
     def windows(self) -> Grid | Trailing:
         """Where the windows lie."""
-        _, size, grid = self._clock
+        _, size, grid, *_ = self._clock
         return Trailing(int(size or 0)) if grid is None else grid
 
+    @cached_property
+    def reach(self) -> Reach:
+        """Which windows are served."""
+        tenure = self.tenure
+        if tenure is None or not tenure.is_bounded:
+            return Reach()
+        begin, end = (None if time is None else self.clock(time) for time in (tenure.begin, tenure.end))
+        return find_reach(self.windows, begin, end)
+
     def clock(self, milliseconds: int) -> int:
-        """Return a time in milliseconds by the clock of the windows."""
+        """Return a time in milliseconds in the unit that windows are of."""
         ticks = self._clock.time.ticks_per_ms
         assert ticks is not None  # the time of a stream has a watermark, and so is a timestamp
         return int(milliseconds * ticks)
 
+    def milliseconds(self, time: int) -> int:
+        """Return a time in the unit that windows are of in milliseconds, the next whole one."""
+        ticks = self._clock.time.ticks_per_ms
+        assert ticks is not None
+        return math.ceil(time / Fraction(ticks))
+
     def times(self, table: pa.Table) -> Array:
-        """Return the times of rows by the clock of the windows."""
+        """Return the times of rows in the unit that windows are of."""
         return self.run.clock(table).time.values
 
     @cached_property
@@ -147,6 +180,11 @@ class Bucket:
     settled: int = 0  # the watermark up to which rows were last settled
     next: int = 0
     segments: list[Segment] = field(default_factory=list)
+    new: bool = True  # nothing of it is kept yet
+    batch: int | None = None  # the batch whose turn it is, where batches have numbers
+    before: int | None = NEW  # the batch that the head was kept in; None if it does not say
+    generation: int = 0  # of the workload, when it was kept
+    over: bool = False  # all windows that it serves have ended
 
     @classmethod
     def load(cls, live: Live, store: Store) -> Bucket:
@@ -155,13 +193,19 @@ class Bucket:
         bucket = cls(live, store)
         if kept is None:
             return bucket
+        bucket.new = False
         try:
             head = json.loads(bytes(unseal(kept)))
-            compare_identities(head["identity"], live.identity)
+            identity = head["identity"]
+            check_generation(head, live.tenure)
+            bucket.generation, bucket.over = head.get("generation", 0), head.get("over", False)
+            if not bucket.over:
+                compare_identities(identity, live.identity)
             bucket.seen, bucket.done, bucket.settled, bucket.next = (
                 head[name] for name in ("seen", "done", "settled", "next")
             )
             bucket.segments = [Segment(*segment) for segment in head["segments"]]
+            bucket.before = None if head.get("batch") is None else int(head["batch"])
         except (KeyError, SyntaxError, TypeError, ValueError) as error:
             raise damage_error(f"its head cannot be read ({error})") from error
         return bucket
@@ -170,7 +214,24 @@ class Bucket:
         """Keep the head."""
         head = {name: getattr(self, name) for name in ("seen", "done", "settled", "next")}
         head |= {"identity": self.live.identity, "segments": self.segments}
+        if self.batch is not None:
+            head["batch"] = self.batch
+        if self.live.tenure is not None:
+            head |= {"generation": self.generation} | ({"identity": {}, "over": True} if self.over else {})
         self.store.set_head(seal(json.dumps(head, separators=(",", ":")).encode()))
+        self.new = False
+
+    def join_generation(self, watermark: int) -> bool:
+        """Go over to the workload's generation, at a watermark in milliseconds; tell whether it is another."""
+        tenure = self.live.tenure
+        known = -1 if tenure is None else tenure.birth - 1 if self.new else self.generation
+        if tenure is None or known == tenure.generation:
+            return False
+        check_arrival(tenure, known, watermark)
+        if self.new:
+            self.done = self.live.reach.after
+        self.generation = tenure.generation
+        return True
 
     # ---- rows in
 
@@ -179,14 +240,49 @@ class Bucket:
 
         Where rows are not `counted`, another bucket does that.
         """
-        if first > self.seen:
+        if self.over:
+            return 0
+        reach = self.live.reach
+        inside = (reach.begin is None or first >= reach.begin) and (reach.stop is None or last < reach.stop)
+        if first > self.seen and inside:
             self._put(PENDING, kept, rows, first, last)
             return 0
         table = to_table(unseal(kept))
         times = self.live.times(table)
         good = times > self.seen
+        late = int((~good if counted is None else counted & ~good).sum())
+        if not inside:
+            good &= reach.find_inside(times)
         self._write(PENDING, table.filter(pa.array(good)), times[good])
-        return int((~good if counted is None else counted & ~good).sum())
+        return late
+
+    def add_all(self, parcels: Sequence[Packed]) -> int:
+        """Take sealed rows as `add` does, as few segments; return how many were late."""
+        late = size = 0
+        together: list[Packed] = []
+        for parcel in parcels:
+            if together and size + len(parcel.kept) > TOGETHER:
+                late += self._add_together(together)
+                together, size = [], 0
+            together.append(parcel)
+            size += len(parcel.kept)
+        return late + self._add_together(together)
+
+    def _add_together(self, parcels: Sequence[Packed]) -> int:
+        """Take sealed rows as one segment."""
+        if len(parcels) < 2 or self.over:
+            return sum(self.add(*parcel) for parcel in parcels)
+        late, found = 0, []
+        for parcel in parcels:
+            table = to_table(unseal(parcel.kept))
+            times = self.live.times(table)
+            good = times > self.seen
+            late += int((~good if parcel.counted is None else parcel.counted & ~good).sum())
+            good &= self.live.reach.find_inside(times)
+            found.append(table if good.all() else table.filter(pa.array(good)))
+        whole = pa.concat_tables(found, promote_options="permissive")
+        self._write(PENDING, whole, self.live.times(whole))
+        return late
 
     def tidy(self) -> None:
         """Put small segments together."""
@@ -201,23 +297,49 @@ class Bucket:
     def advance(self, watermark: int) -> Iterator[Evaluated]:
         """Let the watermark pass: yield the windows that end, let go what no other needs, settle the rest."""
         live = self.live
-        windows = live.windows
-        over = windows.last_closed(watermark)
+        if isinstance(live.plan.bound.window, Drawn):
+            yield from self._advance_drawn(watermark)
+            return
+        windows, end = live.windows, live.reach.last
+        over = windows.last_closed(windows.clock_at(watermark))
+        over = over if end is None else min(over, end)
         if self.segments and (self.done is None or over > self.done):
-            after = windows.last_before(min(s.first for s in self.segments))
+            after = windows.last_before(windows.clock_at(min(s.first for s in self.segments)))
             after = after if self.done is None else max(after, self.done)
             if after < over:
-                rows, units = self._between(windows.start(after + 1), windows.end(over))
+                rows, units = self._between(after + 1, over)
                 if rows.num_rows or units:
                     yield live.evaluate(rows, units, (after, over), False)
-            needed = windows.start(over + 1)
+            needed = windows.time_at(windows.start(over + 1))
             self._drop([s for s in self.segments if s.last < needed])
             self._trim(needed)
         self.done = over if self.done is None else max(over, self.done)
+        if end is not None and self.done >= end:
+            self._drop(self.segments)
+            self.over = True
         step, self.seen = watermark - self.seen, max(watermark, self.seen)
         # Where windows end after a few steps anyway, rows are not written twice.
-        if step * STEPS <= windows.span <= (watermark - self.settled) * PARTS:
+        if step * STEPS <= windows.length <= (watermark - self.settled) * PARTS:
             self._settle(watermark)
+
+    def _advance_drawn(self, watermark: int) -> Iterator[Evaluated]:
+        """Yield the windows that no later row can be in, and keep the rows of the others that have begun.
+
+        The rows that are kept draw the same windows as all rows did: a window begins with the first of them.
+        """
+        live = self.live
+        passed = [s for s in self.segments if s.first <= watermark]
+        if passed and watermark > self.seen:
+            table = pa.concat_tables([self.read(s) for s in passed], promote_options="permissive")
+            clock = live.run.clock(table)
+            over, kept = live.run.drawing(table, clock).divide(watermark + 1)
+            kept |= clock.time.values > watermark
+            if over.any():
+                yield live.run.evaluate(table.filter(pa.array(over)))
+            if not kept.all():
+                self._drop(passed)
+                self._write(PENDING, table.filter(pa.array(kept)), clock.time.values[kept])
+        self.seen = max(watermark, self.seen)
 
     def evaluate_early(self, new: pa.Table) -> Iterator[Evaluated]:
         """Yield the windows that new rows have changed, as they are so far, of the groups that have such rows."""
@@ -227,11 +349,13 @@ class Bucket:
             return
         windows = live.windows
         assert isinstance(windows, Grid)
-        after, last = windows.last_before(int(times.min())), windows.last_started(int(times.max()))
+        first, latest = windows.clock_at(int(times.min())), windows.clock_at(int(times.max()))
+        after, last = windows.last_before(first), windows.last_started(latest)
+        last = last if live.reach.last is None else min(last, live.reach.last)
         after = after if self.done is None else max(after, self.done)
         if after >= last:
             return
-        rows, units = self._between(windows.start(after + 1), windows.end(last))
+        rows, units = self._between(after + 1, last)
         bound = live.plan.bound
         keys = [k for k in live.plan.universal if k in bound.group]
         paths = [bound.keys[k].path[0] for k in keys]
@@ -271,8 +395,10 @@ class Bucket:
         lost = {segment.number for segment in gone}
         self.segments = [s for s in self.segments if s.number not in lost]
 
-    def _between(self, begin: int, end: int) -> tuple[pa.Table, list[pa.Table]]:
-        """Return the rows from one time to before another, and the units of segments that reach there."""
+    def _between(self, first: int, last: int) -> tuple[pa.Table, list[pa.Table]]:
+        """Return the rows from the start of one window to the end of another, and the units that reach there."""
+        windows = self.live.windows
+        begin, end = windows.time_at(windows.start(first)), windows.time_at(windows.end(last))
         rows, units = [self.live.schema.empty_table()], []
         for segment in self.segments:
             if segment.first >= end or segment.last < begin:

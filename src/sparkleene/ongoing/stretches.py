@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import pyarrow as pa
 
+from sparkleene.columns.arrow import make_array
 from sparkleene.columns.fields import EXACT, bounds, decode, doubles, find_column, integers, simplify, value_type
 from sparkleene.columns.keys import codes, combine_codes
 from sparkleene.columns.values import low_values
@@ -33,7 +34,7 @@ def stretches(run: Run, table: pa.Table, settled: bool = False, times: int = 1) 
     A stretch is a run of rows of one sub-stream and one pane without a long gap. Its columns are the sub-stream's
     keys `k0`, `k1` and so on, `pane`, the `first` and `last` of its instants, `matrix` and `low`. Rows at the
     table's first and last time stay rows, since another table may have more of that time; so do all rows
-    where matrices would not be so many `times` smaller, or where MIN or MAX needs keys beyond doubles. With
+    where matrices would not be smaller by a factor of `times`, or where MIN or MAX needs keys beyond doubles. With
     `settled` no other table has rows between those of this one, or at their times.
     """
     plan = run.plan
@@ -43,7 +44,7 @@ def stretches(run: Run, table: pa.Table, settled: bool = False, times: int = 1) 
         if not cost.matrices_are_smaller(plan, table.num_columns, table.num_rows, len(subs), times):
             nothing, _ = stretches(run, table.slice(0, 0))
             return nothing, table
-    time, _, grid = run.clock(table)
+    time, _, grid, *_ = run.clock(table)
     rows = run.order(table, time)
     cut = _cut_rows(rows, grid, settled)
     inner = cut if settled else _without_edges(rows.time, cut)
@@ -57,7 +58,7 @@ def stretches(run: Run, table: pa.Table, settled: bool = False, times: int = 1) 
     if plan.bound.semantics != "contiguous":
         left = left[rows.mask[left] != 0]
     kept = np.sort(left if rows.rows is None else rows.rows[left])
-    return _to_units(run, table, rows, found_keys[0], filled), table.take(pa.array(kept))
+    return _to_units(run, table, rows, found_keys[0], filled), table.take(make_array(kept))
 
 
 class Cut(NamedTuple):
@@ -119,7 +120,7 @@ def key_columns(run: Run, table: pa.Table, rows: SubStreams, segment: Array, lo:
     """Return the keys of the sub-streams of rows, dictionary-encoded; those of one follow each other."""
     new = np.flatnonzero(np.diff(segment, prepend=-1))
     code = np.repeat(np.arange(new.size, dtype=np.int32), np.diff(np.append(new, segment.size)))
-    at = pa.array(lo[new] if rows.rows is None else rows.rows[lo[new]])
+    at = make_array(lo[new] if rows.rows is None else rows.rows[lo[new]])
     return {
         f"k{i}": pa.DictionaryArray.from_arrays(code, _values(table, key.path, at, run.place))
         for i, key in enumerate(run.plan.bound.keys)
@@ -214,8 +215,8 @@ def _to_units(run: Run, table: pa.Table, rows: SubStreams, arrays: Arrays, cut: 
     """Return stretches as a table of matrices."""
     matrix, low = stretch_matrices(arrays, cut.lo, cut.hi, run.threads)
     columns: dict[str, Any] = dict(key_columns(run, table, rows, cut.segment, cut.lo))
-    columns["pane"] = pa.array(cut.pane)
-    columns["first"] = pa.array(instants(rows.time[cut.lo]))
-    columns["last"] = pa.array(instants(rows.time[cut.hi - 1]))
+    columns["pane"] = make_array(cut.pane)
+    columns["first"] = make_array(instants(rows.time[cut.lo]))
+    columns["last"] = make_array(instants(rows.time[cut.hi - 1]))
     columns["matrix"], columns["low"] = pack_matrices(matrix), pack_matrices(low)
     return pa.table(columns)

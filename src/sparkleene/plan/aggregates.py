@@ -6,7 +6,9 @@ Trends are then added up twice, all of them and those that are complete: a *bloc
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
+from fractions import Fraction
 from typing import Literal, NamedTuple
 
 from sparkleene.errors import NOWHERE, Span
@@ -52,6 +54,13 @@ class Made(NamedTuple):
     block: int = 0
 
     @property
+    def factors(self) -> tuple[Fraction | int, ...]:
+        """What the totals of a measure are multiplied by: those of its pieces, which a difference has in it."""
+        measure = self.output.measure
+        assert measure is not None
+        return (1,) if is_difference(measure) else tuple(piece.factor for piece in measure.pieces)
+
+    @property
     def is_low(self) -> bool:
         """Whether it is made of a low."""
         return self.output.function in ("min", "max")
@@ -87,17 +96,26 @@ class Aggregates:
         return tuple(made.output for made in self.outputs if made.output.each)
 
     @property
+    def spreads(self) -> bool:
+        """Whether some output is a variance or a standard deviation, whose digits ask for all rows at once."""
+        return any(total.central for total in self.totals)
+
+    @property
     def trackers(self) -> tuple[Piece, ...]:
         """The pieces for which a machine has to know the first or last event of some labels."""
+        return tuple(dict.fromkeys(ends_of(self.pieces)))
+
+    @property
+    def pieces(self) -> list[Piece]:
+        """The pieces of totals and of measures whose least or greatest value is asked for."""
         used = [piece for total in self.totals for piece in total.pieces]
-        used += [piece for low in self.lows if isinstance(low.of, Measure) for piece in low.of.pieces]
-        return tuple(dict.fromkeys(ends_of(used)))
+        return used + [piece for low in self.lows if isinstance(low.of, Measure) for piece in low.of.pieces]
 
 
 def ends_of(pieces: list[Piece] | tuple[Piece, ...]) -> list[Piece]:
     """Return the first and last values among pieces, without their factors."""
     return [Piece(piece.kind, piece.labels, piece.path, nullable=piece.nullable)
-            for piece in pieces if piece.kind != "sum"]  # fmt: skip
+            for piece in pieces if piece.kind in ("first", "last")]  # fmt: skip
 
 
 def is_whole(output: Output) -> bool:
@@ -105,14 +123,14 @@ def is_whole(output: Output) -> bool:
     return output.function in ("count", "sum") and output.log is None
 
 
-def aggregates(bound: Bound) -> Aggregates:
+def aggregates(bound: Bound, given: Sequence[Output]) -> Aggregates:
     """Find the totals and lows that the outputs of a query need."""
     totals: dict[Total, int] = {}
     lows: dict[Low, int] = {}
     demands: dict[frozenset[Piece], int] = {}
     every = frozenset(i for i, label in enumerate(bound.labels) if not label.negated)
     outputs = []
-    for output in bound.outputs:
+    for output in given:
         block = 0
         if output.measure is not None:
             # Every trend has a first and a last event; others it may lack.
@@ -130,6 +148,13 @@ def aggregates(bound: Bound) -> Aggregates:
     return Aggregates(tuple(totals), tuple(lows), tuple(outputs), tuple(demands))
 
 
+def is_difference(measure: Measure) -> bool:
+    """Tell whether a measure is one value of a column less another, as DURATION is: that takes one total."""
+    ends = all(piece.kind != "sum" for piece in measure.pieces)
+    factors = sorted(piece.factor for piece in measure.pieces)
+    return ends and factors == [-1, 1] and len({piece.path for piece in measure.pieces}) == 1
+
+
 def _totals(output: Output) -> list[Total]:
     """Return the totals that an output is made of."""
     span, measure, spread = output.span, output.measure, output.function in SPREADS
@@ -141,6 +166,8 @@ def _totals(output: Output) -> list[Total]:
             Total(given, central="ends", span=span),
             Total(given, square=True, central="ends", span=span),
         ]
+    if measure is not None and is_difference(measure):
+        return [Total(measure.pieces, span=span)]
     if measure is not None:
         return [Total((Piece(one.kind, one.labels, one.path, nullable=one.nullable),), span=span)
                 for one in measure.pieces]  # fmt: skip

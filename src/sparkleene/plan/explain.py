@@ -5,16 +5,17 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 
 from sparkleene.language.ast import Pattern, Ref, Repeat, Semantics
-from sparkleene.language.bound import Finish, Literal_, Measure, Output, Term
+from sparkleene.language.bound import Finish, Literal_, Measure, Output, Term, Window
 from sparkleene.language.printer import expr_to_text, pattern_to_text
 from sparkleene.language.trees import walk_pattern
 from sparkleene.plan.aggregates import SPREADS
+from sparkleene.plan.explain_whole import explain_whole, worst_choice
+from sparkleene.plan.explain_windows import count_overlap, explain_window
 from sparkleene.plan.machine import START, State
 from sparkleene.plan.needed_columns import needed_columns
 from sparkleene.plan.physical import COMPLEXITY, Search
@@ -24,10 +25,9 @@ from sparkleene.plan.text import (
     attribute,
     comparison_to_text,
     count,
-    length,
     measure_to_text,
     names,
-    number,
+    shown_name,
     table,
     term_to_text,
 )
@@ -53,6 +53,8 @@ class Reading:
     tiebreak: str | None = None
     numbers: str = "double"
     offset: str | None = None
+    zone: str = "UTC"
+    clocks_change: bool = False  # whether days of the zone are not all of 24 hours
 
 
 def explain(
@@ -69,7 +71,7 @@ def explain(
         "Labels": table(explainer.labels()),
         f"Automaton of {count(explainer.q, 'state')}": explainer.automaton(),
         "Sub-streams": table(explainer.substreams()),
-        "Predicates": table(explainer.predicates()),
+        "Predicates": table([*explainer.predicates(), *explain_whole(plan)]),
         f"Granularity: {plan.overall}": explainer.storage(),
         "Window": table(explainer.window()),
         "Result": table(explainer.result()),
@@ -264,9 +266,11 @@ class _Explainer:
         for s in range(self.q):
             by = self.machine.label[s]
             if by >= 0:
-                row = (self.bound.labels[by].name, self.plan.granularity[s], self.kept(s))
+                row = (self.bound.labels[by].name, self.plan.granularity[s], self.explain_store(s))
                 rows.setdefault(row, []).append(str(s))
         lines = table((_states(states), *row) for row, states in rows.items())
+        if self.plan.whole is not None:
+            return [*lines, "the rows of a window are kept until it is evaluated, for conditions on whole trends"]
         if self.plan.stored:
             return [*lines, "all other events are added up and dropped at once"]
         return [*lines, "no event is stored: all are added up and dropped at once"]
@@ -277,7 +281,7 @@ class _Explainer:
             {self.plan.pair_of(s, by) for source, by, _ in self.machine.transitions if source == s} - {-1}
         )
 
-    def kept(self, s: int) -> str:
+    def explain_store(self, s: int) -> str:
         """Say what is kept of the trends in a state, and why."""
         asking = self.asking(s)
         which = f"for {' and '.join(f'P{pair + 1}' for pair in asking)}"
@@ -300,40 +304,14 @@ class _Explainer:
     @property
     def overlap(self) -> int:
         """How many windows hold an event, at most; 0 where that depends on the data."""
-        window = self.bound.window
-        if window is None:
-            return 1
-        return 0 if window.slide is None else math.ceil(window.size / window.slide)
+        return count_overlap(self.bound.window)
 
     def window(self) -> Rows:
-        window = self.bound.window
-        unit = ""
-        if window is None:
-            yield "kind", "none: the whole input"
-        else:
-            unit = " in the unit of the time column" if window.unit == "time" else ""
-            size = length(window.size, window.unit)
-            if window.slide is None:
-                yield "kind", f"per trigger: (t - {size}, t] for every tick t at which a trend ends{unit}"
-            else:
-                slide = length(window.slide, window.unit)
-                over = ", over the rows of each sub-stream" if window.unit == "events" else ""
-                kind = "sliding" if window.size > window.slide else "hopping"
-                every = f"{kind}: {size} long, every {slide}"
-                if window.size == window.slide:
-                    every = f"tumbling: {size} long, one after the other"
-                yield "kind", f"{every}{over}{unit}"
-        if window is not None and window.slide is not None and self.plan.pane is not None:
-            if window.size > window.slide:
-                pane, panes = length(self.plan.pane, window.unit), number(window.size / self.plan.pane)
-                yield "panes", f"{pane} each, {panes} to a window; {self.overlap} windows hold an event"
-            elif window.size < window.slide:
-                yield (
-                    "gaps",
-                    f"of {length(window.slide - window.size, window.unit)}: rows in them are in no window",
-                )
-        if self.reading.offset is not None and window is not None and window.slide and window.unit != "events":
-            yield "offset", self.reading.offset
+        window, reading = self.bound.window, self.reading
+        yield from explain_window(self.plan, reading.zone, reading.clocks_change)
+        slides = isinstance(window, Window) and window.slide is not None and window.unit != "events"
+        if reading.offset is not None and slides:
+            yield "offset", reading.offset
         for i, line in enumerate(self.columns()):
             yield "" if i else "basis", line
 
@@ -371,15 +349,16 @@ class _Explainer:
         for i, output in enumerate(self.bound.outputs if finish is None else ()):
             yield "" if i else "returned", f"{output.name} = {self.formula(output)}"
         if finish is not None:
-            yield from self.finished(finish)
+            yield from self.explain_finish(finish)
         if self.reading.numbers == "exact":
             yield "numbers", "exact: counts and sums of any length, as decimal text"
         elif self.reading.numbers == "long":
-            yield "numbers", "long: counts are integers, exact up to 2^53, and an error beyond; the rest is double"
+            limit = "2^63 - 1, or 2^53 where rows are not seen again"
+            yield "numbers", f"long: counts are integers up to {limit}, and an error beyond; the rest is double"
         else:
             yield "numbers", "double: exact up to 2^53, then rounded; Infinity beyond the range of a double"
 
-    def finished(self, finish: Finish) -> Rows:
+    def explain_finish(self, finish: Finish) -> Rows:
         """Say what becomes of the rows."""
         for i, column in enumerate(finish.columns):
             text = self.over_results(column.term)
@@ -397,13 +376,13 @@ class _Explainer:
         listed = [] if self.bound.finish is None else [column.name for column in self.bound.finish.columns]
         for output in self.bound.outputs:
             if output.name not in listed:
-                text = text.replace(expr_to_text(Ref((output.name,))), self.written(output))
+                text = text.replace(expr_to_text(Ref((output.name,))), self.aggregate_text(output))
         return text
 
-    def written(self, output: Output) -> str:
+    def aggregate_text(self, output: Output) -> str:
         """Return an aggregate as it is written."""
         if output.measure or output.each or output.distinct:
-            return output.name.removeprefix("_").replace("×", "*")
+            return shown_name(output.name)
         of = attribute(self.bound, output.labels, output.path) if output.path else names(self.bound, output.labels)
         text = f"{output.function.upper()}({of or '*'})"
         return f"LOG{output.log}({text})" if output.log else text
@@ -413,7 +392,7 @@ class _Explainer:
         if output.each or output.distinct:
             return []
         if output.measure is not None:
-            return self.measured(output, output.measure)
+            return self.measure_parts(output, output.measure)
         of = attribute(self.bound, output.labels, output.path) if output.path else names(self.bound, output.labels)
         match output.function:
             case "min" | "max":
@@ -425,10 +404,10 @@ class _Explainer:
             case _:
                 return [f"{part} of {of}" for part in ("sum of squares", "sum", "non-NULL occurrences")]
 
-    def measured(self, output: Output, measure: Measure) -> list[str]:
+    def measure_parts(self, output: Output, measure: Measure) -> list[str]:
         """Return what is carried along for an aggregate over trends."""
         of = measure_to_text(self.bound, measure)
-        made = next(made for made in self.plan.aggregates.outputs if made.output is output)
+        made = next(made for made in self.plan.aggregates.outputs if made.output.name == output.name)
         count = "count of trends that have it" if made.block else "count of trends"
         if output.function in ("min", "max"):
             return [f"{output.function} over trends of {of}"]
@@ -472,7 +451,7 @@ class _Explainer:
         return found if output.log is None else f"log{output.log}({found})"
 
     def cost(self) -> Rows:
-        bound = max(map(_bound, self.physical.searches), key=BOUNDS.index, default=BOUNDS[0])
+        bound = max([*map(_bound, self.physical.searches), worst_choice(self.plan)], key=BOUNDS.index)
         stored = "stored events + " if self.plan.stored else ""
         if self.overlap == 1:
             each, open_ = "", "q" if self.bound.window is None else "q x open windows"
@@ -486,7 +465,7 @@ class _Explainer:
         yield "time", f"{bound} for n events of a sub-stream{each}"
         if self.physical.reason:
             yield "", f"{self.physical.reason}, so stored events are scanned"
-        elif self.physical.tied != self.physical.untied:
+        elif self.physical.tied != self.physical.untied and not self.bound.maximal:
             yield "", "where rows tie, stored events are scanned"
         elif general := [f"P{i}" for i, pair in enumerate(self.plan.pairs, 1) if pair.general and self.plan.stored]:
             both = "does not separate" if len(general) == 1 else "do not separate"
@@ -496,7 +475,8 @@ class _Explainer:
             if self.physical.untied != "linear":
                 how = "back through the stored events, O(n^2) at worst for n events of a window"
             yield "", f"EACH goes {how}"
-        yield "memory", f"O({stored}{open_}), q = {self.q}"
+        rows = "q x rows of open windows + " if self.plan.whole is not None else ""
+        yield "memory", f"O({rows}{stored}{open_}), q = {self.q}"
 
 
 def _bound(search: Search) -> str:

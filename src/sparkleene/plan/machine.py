@@ -10,11 +10,12 @@ can still happen to them. For P AND Q a state pairs the two operands' views of o
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import combinations
 
 from sparkleene.language.ast import And, Semantics
 from sparkleene.language.bound import Bound
+from sparkleene.plan.lengths import allowed_lengths
 from sparkleene.plan.positions import Guards, Positions, positions
 
 MAX_STATES = 4096
@@ -40,6 +41,7 @@ class State:
 
     views: tuple[View | None, ...]
     final: bool = False
+    length: int = 0  # how many events a partial trend has, as far as conditions on LENGTH ask
 
 
 class MachineTooLarge(Exception):
@@ -84,13 +86,19 @@ class Machine:
         """
         if not self.forgetful:
             return list(range(len(self.states)))
-        number = {state: i for i, state in enumerate(self.states)}
+        number: dict[State, int] = {}
         drop = union if extended else 0
-        kept = (
-            None if self.momentary and state.final else _keep(self.operands, self.semantics, state, union, drop)
-            for state in self.states
-        )
-        return [-1 if state is None else number[state] for state in kept]
+        found = list(range(len(self.states)))
+        for i, state in enumerate(self.states):
+            if self.momentary and state.final:
+                found[i] = -1
+                continue
+            if self.semantics == "skip-till-any-match" and not _find_watched_labels(self.operands, state) & union:
+                continue  # as most are, of many queries
+            number = number or {other: n for n, other in enumerate(self.states)}
+            kept = _keep(self.operands, self.semantics, state, union, drop)
+            found[i] = -1 if kept is None else number[kept]
+        return found
 
     def leave(self, label: int) -> list[int]:
         """Return where the partial trends of each state go when an event extends them by a label."""
@@ -104,23 +112,54 @@ class Machine:
         return out
 
 
+@dataclass(frozen=True)
+class Counting:
+    """What a machine has to know of whole trends: which lengths count, and where trends end.
+
+    `allowed[n]` is for trends of n events, the last for all longer ones. With `ends` a trend enters a final state
+    where it ends, so that some ends can be left out.
+    """
+
+    allowed: tuple[bool, ...] = (True,)
+    ends: bool = False
+
+    def step(self, length: int) -> int:
+        """Return the length after one more event."""
+        return min(length + 1, len(self.allowed) - 1)
+
+    def is_past(self, length: int) -> bool:
+        """Tell whether no trend counts that has this length or grows from it."""
+        return not any(self.allowed[length:])
+
+
+ALL = Counting()
+"""All trends that match count."""
+
+
+def counting(bound: Bound) -> Counting:
+    """Return what the conditions on whole trends ask of a machine."""
+    if bound.maximal:  # only once it is known which these are, their lengths matter
+        return Counting(ends=True)
+    return Counting(allowed_lengths(bound.lengths), bool(bound.ends or bound.durations))
+
+
 def machine(bound: Bound, momentary: bool = False) -> Machine:
     """Build the machine of a bound query; a `momentary` one tells which trends end at the very last tick."""
     index = {label.name: i for i, label in enumerate(bound.labels)}
     parts = bound.pattern.operands if isinstance(bound.pattern, And) else (bound.pattern,)
     operands = tuple(positions(part, index) for part in parts)
     negated = sum(1 << i for i, label in enumerate(bound.labels) if label.negated)
-    return build(operands, bound.semantics, len(bound.labels), negated, momentary)
+    return build(operands, bound.semantics, negated, momentary, counts=counting(bound))
 
 
 def build(
     operands: tuple[Positions, ...],
     semantics: Semantics,
-    labels: int,
     negated: int,
     momentary: bool = False,
     per_query: bool = False,
     most: int = MAX_STATES,
+    counts: Counting = ALL,
 ) -> Machine:
     """Build the machine of one or several patterns over the same labels.
 
@@ -128,8 +167,11 @@ def build(
     where a partial trend can go on in several of them, it is in one state for all of these. With more than `most`
     states it is given up.
     """
-    masks = [sum(1 << i for i in chosen) for chosen in _subsets(negated)]
+    if not per_query and negated.bit_count() > MAX_NEGATED:
+        raise MachineTooLarge
     simple = semantics == "skip-till-any-match" and not any(p.guards for p in operands) and not momentary
+    simple = simple and not counts.ends
+    fails = semantics == "skip-till-next-match"  # trends that are too long still take what they extend
 
     start = State(tuple(View(frozenset({START}), _clocks(p, frozenset({START}))) for p in operands))
     number = {start: 0}
@@ -152,18 +194,22 @@ def build(
         state = todo.pop(0)
         source = number[state]
         if not state.final:
-            for by in range(labels):
-                target = _extend(operands, state, by)
-                if target is None:
+            for by, reached in _extend(operands, state):
+                target = replace(reached, length=counts.step(state.length))
+                if counts.is_past(target.length) and not fails:
                     continue
                 transitions.append((source, by, visit(target, by)))
-                done = _accept(operands, target)
+                done = _accept(operands, target) if counts.allowed[target.length] else None
                 if done is not None:
                     accepting.add(number[target])
                     if not simple:
                         transitions.append((source, by, visit(done, -1)))
-        for mask in masks:
-            drops = _extending(operands, state) if semantics == "skip-till-next-match" else [0]
+        watched = negated & _find_watched_labels(operands, state)
+        if semantics == "skip-till-any-match" and not watched:
+            moves.add((source, source))
+            continue
+        drops = _extending(operands, state) if semantics == "skip-till-next-match" else [0]
+        for mask in _subsets(watched):
             for drop in drops:
                 kept = _keep(operands, semantics, state, mask, drop)
                 if kept is not None:
@@ -190,12 +236,23 @@ def build(
     )
 
 
-def _subsets(mask: int) -> Iterator[tuple[int, ...]]:
-    bits = [i for i in range(64) if mask >> i & 1]
+def _subsets(mask: int) -> Iterator[int]:
+    """Yield the sets of labels within a set, the smaller ones first."""
+    bits = [1 << i for i in range(mask.bit_length()) if mask >> i & 1]
     if len(bits) > MAX_NEGATED:
         raise MachineTooLarge
     for size in range(len(bits) + 1):
-        yield from combinations(bits, size)
+        yield from map(sum, combinations(bits, size))
+
+
+def _find_watched_labels(operands: tuple[Positions, ...], state: State) -> int:
+    """Return the labels that the guards of a state look out for: no others move its partial trends to a state."""
+    found = 0
+    for p, view in zip(operands, state.views, strict=True):
+        for guard, progress in view.clocks if view is not None else ():
+            if progress is not None:
+                found |= p.guards[guard].every_label
+    return found
 
 
 # ---- one step of one operand
@@ -247,9 +304,17 @@ def _step(p: Positions, view: View | None, label: int) -> View | None:
 # ---- one step of all operands together
 
 
-def _extend(operands: tuple[Positions, ...], state: State, label: int) -> State | None:
-    views = tuple(_step(p, view, label) for p, view in zip(operands, state.views, strict=True))
-    return None if all(view is None for view in views) else State(views)
+def _extend(operands: tuple[Positions, ...], state: State) -> Iterator[tuple[int, State]]:
+    """Yield the labels of events that extend some of the views, in order, with the states into which they lead."""
+    found: dict[int, dict[int, View]] = {}
+    for i, (p, view) in enumerate(zip(operands, state.views, strict=True)):
+        if view is None:  # as most are, of many queries
+            continue
+        for label in {p.labels[q] for position in view.at for q, _ in _follow(p, position)}:
+            if (after := _step(p, view, label)) is not None:
+                found.setdefault(label, {})[i] = after
+    for label, views in sorted(found.items()):
+        yield label, State(tuple(map(views.get, range(len(operands)))))
 
 
 def _leave(operands: tuple[Positions, ...], state: State, union: int) -> State | None:
@@ -262,21 +327,20 @@ def _leave(operands: tuple[Positions, ...], state: State, union: int) -> State |
         None if any(_step(p, view, q) for q in set(p.labels) if union >> q & 1) else view
         for p, view in zip(operands, state.views, strict=True)
     )
-    return None if all(view is None for view in views) else State(views)
+    return None if all(view is None for view in views) else State(views, length=state.length)
 
 
 def _extending(operands: tuple[Positions, ...], state: State) -> list[int]:
     """Return label sets that show every way in which a tick can extend only some of the views."""
     if state.final:
         return [0]
-    labels = sorted({q for p in operands for q in p.labels})
+    there = [
+        (i, p, view) for i, (p, view) in enumerate(zip(operands, state.views, strict=True)) if view is not None
+    ]
+    labels = sorted({q for _, p, _ in there for q in p.labels})
     hits = {0: 0}
     for by in labels:
-        which = sum(
-            1 << i
-            for i, (p, view) in enumerate(zip(operands, state.views, strict=True))
-            if _step(p, view, by) is not None
-        )
+        which = sum(1 << i for i, p, view in there if _step(p, view, by) is not None)
         for seen, mask in list(hits.items()):
             hits.setdefault(seen | which, mask | 1 << by)
     return list(hits.values())
@@ -304,20 +368,20 @@ def _keep(
         )
         if all(view is None for view in views):
             return None
-    return State(views, state.final)
+    return State(views, state.final, state.length)
 
 
 def _accept(operands: tuple[Positions, ...], state: State) -> State | None:
     """Return the final state that finished trends enter, with the clocks of trailing guards started."""
-    views: list[View | None] = []
-    for p, view in zip(operands, state.views, strict=True):
-        ends = [] if view is None else sorted(view.at & p.last.keys())
-        if not ends:
-            views.append(None)
+    views: list[View | None] = [None] * len(operands)
+    ended = False
+    for i, view in enumerate(state.views):
+        if view is None or not (ends := view.at & operands[i].last.keys()):
             continue
-        guards = sorted(p.last[ends[0]])
-        views.append(View(frozenset(), tuple((g, frozenset({(START, ())})) for g in guards)))
-    return None if all(view is None for view in views) else State(tuple(views), final=True)
+        ended = True
+        guards = sorted(operands[i].last[min(ends)])
+        views[i] = View(frozenset(), tuple((g, frozenset({(START, ())})) for g in guards))
+    return State(tuple(views), final=True) if ended else None
 
 
 def _classes(state: State | None, per_query: bool) -> list[int]:

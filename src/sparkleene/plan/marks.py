@@ -17,7 +17,7 @@ from sparkleene.plan.machine import Machine
 
 Mark = Literal["", "value", "null"]  # what an event is for a tracker: nothing, the one with a value, or with NULL
 NONE, PENDING, HAS, NULL, MISREAD = range(5)
-"""Modes: no event yet, the last is yet to come, found, found but NULL, and of all trackers: there came another."""
+"""Modes: none yet; the last is to come; it came; it came and is NULL; one came after the supposed last."""
 Modes = tuple[int, ...]
 
 
@@ -75,7 +75,6 @@ def mark(machine: Machine, trackers: tuple[Piece, ...], demands: Sequence[frozen
         return Marked(machine, (), alone, tuple(steps_alone), machine.outs)
     start = (0, (NONE,) * len(trackers))
     number = {start: 0}
-    trash = machine.semantics == "skip-till-next-match"
     steps: list[tuple[tuple[int, Modes], Variant, tuple[int, Modes], tuple[int, int, int]]] = []
     todo = [start]
     leaving: dict[int, list[tuple[int, int, int]]] = {}
@@ -89,15 +88,10 @@ def mark(machine: Machine, trackers: tuple[Piece, ...], demands: Sequence[frozen
         reached = [(b, modes) for b in sorted(moving.get(at, ()))]
         for base in leaving.get(at, ()):
             _, label, target = base
-            ways = list(product(*(_ways(t, mode, label) for t, mode in zip(trackers, modes, strict=True))))
-            for way in ways:
+            for way in product(*(_ways(t, mode, label) for t, mode in zip(trackers, modes, strict=True))):
                 after = (target, tuple(mode for mode, _ in way))
                 steps.append((state, Variant(label, tuple(found for _, found in way)), after, base))
                 reached.append(after)
-            if trash and not ways:  # the trend goes on, so it is not as was read
-                gone = (target, (MISREAD,) * len(trackers))
-                steps.append((state, Variant(label, no_marks(trackers)), gone, base))
-                number.setdefault(gone, len(number))
         for after in reached:
             if after not in number:
                 number[after] = len(number)
@@ -162,13 +156,28 @@ def _trim(
         fresh = set(before.get(todo.pop(), ())) - useful
         useful |= fresh
         todo += fresh
-    misread = {target for source, _, target, _ in steps if source in useful and target[1][0] == MISREAD}
-    kept = sorted((state for state in states if state in useful | misread), key=lambda state: (state[0], state[1]))
-    kept.remove(states[0])
+    steps = [step for step in steps if step[0] in useful and step[2] in useful]
+    if machine.semantics == "skip-till-next-match":
+        steps += _misread(machine, trackers, useful, steps)
+    reached = useful | {target for _, _, target, _ in steps}
+    kept = sorted(reached - {states[0]})
     number = {state: i for i, state in enumerate([states[0], *kept])}
-    made = tuple(
-        Step(number[source], variant, number[target], base)
-        for source, variant, target, base in steps
-        if source in useful and target in number
-    )
+    made = tuple(Step(number[source], variant, number[target], base) for source, variant, target, base in steps)
     return Marked(machine, trackers, tuple(number), made, tuple((number[state], kind) for state, kind in outs))
+
+
+def _misread(
+    machine: Machine,
+    trackers: tuple[Piece, ...],
+    useful: set[tuple[int, Modes]],
+    steps: Sequence[tuple[tuple[int, Modes], Variant, tuple[int, Modes], tuple[int, int, int]]],
+) -> list[tuple[tuple[int, Modes], Variant, tuple[int, Modes], tuple[int, int, int]]]:
+    """Return the steps of trends that go on other than was read: they must not wait for another event."""
+    read = {(source, base) for source, _, _, base in steps}
+    gone = (MISREAD,) * len(trackers)
+    return [
+        (state, Variant(base[1], no_marks(trackers)), (base[2], gone), base)
+        for base in machine.transitions
+        for state in sorted(useful)
+        if state[0] == base[0] != 0 and (state, base) not in read
+    ]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from sparkleene.language.bound import Bound
+from sparkleene.language.bound import Bound, Drawn
 from sparkleene.language.trees import fields
 
 
@@ -10,8 +10,9 @@ def needed_columns(bound: Bound) -> set[str]:
     """Return the top-level columns that predicates, keys and aggregates read."""
     terms = [term for terms in bound.local for term in terms]
     terms += [item.condition for item in bound.adjacent]
-    terms += [term for _, term in bound.types or ()]
+    terms += [*bound.durations, *bound.ends, *(term for _, term in bound.types or ())]
     terms += [one.term for one in bound.derived]
+    terms += bound.window.conditions if isinstance(bound.window, Drawn) else ()
     paths = [field.path for term in terms for field in fields(term)]
     paths += [key.path for key in bound.keys]
     paths += [output.path for output in bound.outputs]

@@ -6,7 +6,7 @@ It is chosen from the plan, once for data in which rows of a sub-stream have equ
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import combinations
 from typing import TYPE_CHECKING, Literal
 
@@ -14,14 +14,17 @@ from sparkleene.language.ast import Semantics
 from sparkleene.language.bound import Bound
 from sparkleene.plan.machine import Machine
 from sparkleene.plan.predicates import Pair
+from sparkleene.plan.whole_trends import Choosing, choosing
 
 if TYPE_CHECKING:
     from sparkleene.plan.plan import Plan
 
-Kernel = Literal["linear", "trees", "divide", "heap", "scan"]
-"""A compiled loop: without stored events, or over one of four stores of them."""
+Kernel = Literal["linear", "queue", "trees", "divide", "heap", "scan"]
+"""A compiled loop: without stored events, or over one of five stores of them."""
 
-Search = Literal["hash", "tree", "two trees", "hash of trees", "divide and conquer", "heap", "label", "scan"]
+Search = Literal[
+    "queue", "hash", "tree", "two trees", "hash of trees", "divide and conquer", "heap", "label", "scan"
+]
 """How a new event finds the earlier events that it can extend."""
 
 COMPLEXITY: dict[Search, str] = {
@@ -31,6 +34,7 @@ COMPLEXITY: dict[Search, str] = {
     "hash of trees": "O(n log n)",
     "divide and conquer": "O(n log^2 n)",
     "heap": "O(n log n), each event leaves once",
+    "queue": "O(n), events come in order of time",
     "label": "O(n)",
     "scan": "O(n^2), a compiled scan of the stored events",
 }
@@ -48,6 +52,7 @@ class Physical:
     reason: str  # why some pair's own search cannot be used, empty if all are
     side_by_side: bool  # whether windows that overlap share one pass over the stored events
     bursts: bool  # whether runs of rows are done once for all copies of a part of the machine
+    chooses: tuple[Choosing, Choosing] = ("", "")  # how trends are chosen as a whole, without ties and with them
     observes: bool = False  # whether what holds between neighbouring rows becomes labels, where none tie
 
     def kernel(self, tied: bool) -> Kernel:
@@ -57,12 +62,23 @@ class Physical:
 
 def physical(plan: Plan, machine: Machine) -> Physical:
     """Choose how a machine of a plan is run: the plan's own, or another over the same labels."""
+    made = _physical(plan, machine)
+    if plan.whole is None:
+        return made
+    untied, tied = (choosing(plan.whole, kernel == "linear") for kernel in (made.untied, made.tied))
+    return replace(made, chooses=(untied, tied), side_by_side=False, bursts=False)
+
+
+def _physical(plan: Plan, machine: Machine) -> Physical:
+    """Choose the kernel of a machine."""
     used = {pair for s, by, _ in machine.transitions if (pair := plan.pair_between(machine, s, by)) >= 0}
     pairs = [plan.pairs[p] for p in sorted(used)]
     # A momentary machine only tells whether there are trends.
     lows = not machine.momentary and any(out.function in ("min", "max") for out in plan.bound.outputs)
     marked = bool(plan.aggregates.trackers) or any(total.chained for total in plan.aggregates.totals)
-    bursts = machine.per_query and not pairs and not machine.forgetful and not lows and not marked
+    grows = machine.semantics == "skip-till-any-match" and not machine.momentary  # but where NOT moves trends
+    bursts = machine.per_query and not pairs and grows and not lows and not marked
+    bursts = bursts and not plan.bound.per_trigger  # whose windows end within bursts
     own = tuple(search(pair, machine.semantics) for pair in plan.pairs)
     if not pairs:
         return Physical("linear", "linear", own, "", False, bursts)
@@ -72,17 +88,16 @@ def physical(plan: Plan, machine: Machine) -> Physical:
             reason = "there are too many labels to give each pair of neighbours one"
             return Physical("scan", "scan", tuple("scan" for _ in own), reason, False, False)
         return Physical("linear", "scan", own, "", False, False, observes=True)
-    wanted = _kernel(pairs, machine.semantics)
     store = _Store(plan, machine)
-    untied, reason = _possible(wanted, store, _masks(plan.bound, machine.negated, tied=False))
-    tied, _ = _possible(wanted, store, _masks(plan.bound, machine.negated, tied=True))
-    searches: dict[Kernel, Search] = {"divide": "divide and conquer", "scan": "scan"}
+    untied, reason = _choose(pairs, store, _masks(plan.bound, machine.negated, tied=False))
+    tied, _ = _choose(pairs, store, _masks(plan.bound, machine.negated, tied=True))
+    searches: dict[Kernel, Search] = {"queue": "queue", "divide": "divide and conquer", "scan": "scan"}
     chosen = own if untied not in searches else tuple(searches[untied] for _ in own)
     return Physical(untied, tied, chosen, reason, untied == "trees" and not lows, False)
 
 
 def search(pair: Pair, semantics: Semantics) -> Search:
-    """Return the best way to find the earlier events for one pair by itself."""
+    """Return the best way to find the earlier events for one pair by itself, whatever is compared."""
     if semantics == "contiguous":
         return "label"
     equal, unequal, ordered = _counts(pair)
@@ -106,8 +121,18 @@ def _counts(pair: Pair) -> tuple[int, int, int]:
     return equal, unequal, len(operators) - equal - unequal
 
 
+def _choose(pairs: Sequence[Pair], store: _Store, masks: Sequence[int]) -> tuple[Kernel, str]:
+    """Return the kernel that runs, and the reason if it is not the one for these pairs."""
+    semantics = store.machine.semantics
+    rows = [store.machine.keep(mask, extended=False) for mask in masks]
+    gaps = semantics == "skip-till-any-match" and all(pair.is_gap for pair in pairs)
+    if gaps and not _moves_queues(store, rows):
+        return "queue", ""
+    return _possible(_kernel(pairs, semantics), store, masks)
+
+
 def _kernel(pairs: Sequence[Pair], semantics: Semantics) -> Kernel:
-    """Return the kernel that can do all searches, if the machine lets it."""
+    """Return the kernel that can do all searches of comparisons of any kind, if the machine lets it."""
     searches = {search(pair, semantics) for pair in pairs}
     if "scan" in searches:
         return "scan"
@@ -135,12 +160,12 @@ class _Store:
 
     def __init__(self, plan: Plan, machine: Machine) -> None:
         self.machine = machine
-        self.pairs: dict[int, set[int]] = {}
+        self.pairs: dict[int, set[int]] = {}  # by the places of their conditions
         self.labels: dict[int, set[int]] = {s: set() for s in range(len(machine.states))}
         for s, by, _ in machine.transitions:
             self.labels[s].add(by)
             if (pair := plan.pair_between(machine, s, by)) >= 0:
-                self.pairs.setdefault(s, set()).add(pair)
+                self.pairs.setdefault(s, set()).add(plan.condition_of[pair])
 
 
 def _possible(wanted: Kernel, store: _Store, masks: Iterable[int]) -> tuple[Kernel, str]:
@@ -168,6 +193,12 @@ def _disorder(store: _Store, rows: Sequence[Sequence[int]]) -> str:
             if steps > len(row):
                 return "NOT moves trends in a circle of states"
     return ""
+
+
+def _moves_queues(store: _Store, rows: Sequence[Sequence[int]]) -> bool:
+    """Tell whether stored events move, which queues cannot do but to drop them."""
+    moved = {(s, target) for row in rows for s, target in enumerate(row) if s != target}
+    return bool(_disorder(store, rows)) or any(s in store.pairs and target in store.pairs for s, target in moved)
 
 
 def _no_heap(store: _Store, rows: Sequence[Sequence[int]]) -> str:

@@ -9,14 +9,17 @@ from functools import cached_property
 from typing import Any, Literal
 
 from sparkleene.errors import Place
-from sparkleene.language.bound import Bound
+from sparkleene.language.bound import Bound, Drawn
 from sparkleene.plan.aggregates import Aggregates, aggregates
 from sparkleene.plan.copies import CopyFinder
+from sparkleene.plan.lengths import longest_length
 from sparkleene.plan.machine import MAX_STATES, Machine, MachineTooLarge, machine
 from sparkleene.plan.marks import Marked, mark
 from sparkleene.plan.physical import Physical, physical
 from sparkleene.plan.positions import PatternTooLarge, Positions
 from sparkleene.plan.predicates import Pair, pairs
+from sparkleene.plan.sole_events import find_sole_events
+from sparkleene.plan.whole_trends import Choice, choose_trends
 
 MOST_BITS = 64  # labels, pairs of neighbours and labels with marks that kernels can tell apart
 
@@ -34,6 +37,7 @@ class Plan:
     machine: Machine
     pairs: tuple[Pair, ...]
     backward: Machine | None = None  # for rows read from the end of windows, where that is cheaper
+    whole: Choice | None = None  # which trends count, by their first and last event or by what holds them
     memo: dict[str, Any] = field(default_factory=dict, init=False, repr=False, compare=False)
 
     @cached_property
@@ -42,9 +46,20 @@ class Plan:
         return {(pair.before, pair.after): i for i, pair in enumerate(self.pairs)}
 
     @cached_property
+    def conditions(self) -> tuple[Pair, ...]:
+        """The pairs without those that ask the same as one before; a kernel's `pair` is an index into these."""
+        return tuple({pair.condition: pair for pair in reversed(self.pairs)}.values())[::-1]
+
+    @cached_property
+    def condition_of(self) -> tuple[int, ...]:
+        """For each pair the place of its condition."""
+        place = {pair.condition: i for i, pair in enumerate(self.conditions)}
+        return tuple(place[pair.condition] for pair in self.pairs)
+
+    @cached_property
     def aggregates(self) -> Aggregates:
         """What is added up, and how the outputs are made of it."""
-        return aggregates(self.bound)
+        return aggregates(self.bound, find_sole_events(self.bound.outputs, self.machine.operands))
 
     @cached_property
     def marked(self) -> Marked:
@@ -107,15 +122,16 @@ class Plan:
     def composes(self) -> bool:
         """Whether the effect of a stretch of time is one small matrix.
 
-        So it is without adjacent predicates, and under contiguous semantics, where they become labels.
+        So it is without adjacent predicates, and under contiguous semantics, where they become labels; but not
+        where the first and last events of trends are compared.
         """
-        return not self.pairs or self.machine.semantics == "contiguous"
+        return self.whole is None and (not self.pairs or self.machine.semantics == "contiguous")
 
     @cached_property
     def pane(self) -> Fraction | None:
         """The length of a pane: the greatest common divisor of window and slide."""
         window = self.bound.window
-        if window is None or window.slide is None:
+        if window is None or isinstance(window, Drawn) or window.slide is None:
             return None
         a, b = window.size, window.slide
         scale = math.lcm(a.denominator, b.denominator)
@@ -123,25 +139,34 @@ class Plan:
 
     @property
     def every_row(self) -> bool:
-        """Whether rows without a label matter: where gaps between rows tell, or rows are counted."""
+        """Whether rows without a label matter: where gaps tell, rows are counted, or rows draw windows."""
         window = self.bound.window
-        return self.bound.semantics == "contiguous" or (window is not None and window.unit == "events")
+        counted = window is not None and window.unit == "events"
+        return self.bound.semantics == "contiguous" or counted or isinstance(window, Drawn)
 
     @cached_property
     def universal(self) -> tuple[int, ...]:
         """The keys that bind every row."""
         return tuple(k for k, key in enumerate(self.bound.keys) if key.labels is None)
 
+    @property
+    def needed_keys(self) -> tuple[int, ...]:
+        """The keys without which a row has no part in the result; all rows of a group draw its windows."""
+        if isinstance(self.bound.window, Drawn):
+            return tuple(k for k in self.universal if k in self.bound.group)
+        return self.universal
+
     @cached_property
     def shuffle_keys(self) -> tuple[int, ...]:
         """The keys whose equal values have to be in one place, by which rows can be spread.
 
-        Windows per trigger end where a trend of their group does, so there all of a group has to come together.
+        Windows per trigger end where a trend of their group does, and rows of a group draw other windows, so there
+        all of a group has to come together.
         What COUNT(DISTINCT ...) counts adds up only where all trends of a value are in one place.
         """
         bound = self.bound
         keys = self.universal
-        if bound.window is not None and bound.window.slide is None:
+        if bound.per_trigger or isinstance(bound.window, Drawn):
             keys = tuple(k for k in keys if k in bound.group)
         for output in bound.outputs:
             if output.distinct:
@@ -170,9 +195,19 @@ def _mandatory(p: Positions) -> frozenset[int]:
 def plan(bound: Bound, place: Place = Place()) -> Plan:
     """Plan a bound query, or say why it cannot be run."""
     span, window = bound.pattern.span, bound.window
+    longest = longest_length(bound.lengths)
+    if longest > MAX_STATES:
+        message = f"a condition on LENGTH asks for {longest - 1:,} events, and a machine counts to {MAX_STATES:,}"
+        raise place.mistake("pattern-too-large", message, bound.lengths[0].span, "ask for shorter trends")
     try:
         built = machine(bound)
     except (PatternTooLarge, MachineTooLarge):
+        if longest > 1:
+            message = (
+                f"the pattern times the {longest} lengths that are told apart has more than {MAX_STATES:,} states"
+            )
+            help = "use smaller numbers in conditions on LENGTH"
+            raise place.mistake("pattern-too-large", message, bound.lengths[0].span, help) from None
         help = "use smaller repetition bounds, or fewer labels inside NOT"
         message = "the pattern unrolls to too many states"
         raise place.mistake("pattern-too-large", message, span, help) from None
@@ -183,7 +218,12 @@ def plan(bound: Bound, place: Place = Place()) -> Plan:
     if window is not None and window.unit == "events" and window.slide is None:
         help = "write WITHIN n EVENTS SLIDE m EVENTS"
         raise place.mistake("slide-needed", "a window of events needs a SLIDE", window.span, help)
-    made = Plan(bound, built, pairs(bound.adjacent))
+    made = Plan(bound, built, pairs(bound.adjacent, bound.time), whole=choose_trends(bound))
+    each = next((output for output in bound.outputs if output.each), None)
+    if made.whole is not None and each is not None:
+        message = "EACH asks which events are in some trend, and here not all trends that match count"
+        help = "ask for it in a query without conditions on the first and last events of trends"
+        raise place.mistake("bad-trend-condition", message, each.span, help)
     variants = 2 * len(made.marked.variants)  # also of observed pairs
     if len(made.marked.states) > MAX_STATES or len(bound.labels) + len(made.pairs) + variants > MOST_BITS:
         message = "the pattern has too many labels for so many FIRST and LAST"

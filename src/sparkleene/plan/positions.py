@@ -6,7 +6,7 @@ start and the first event (leading), between the last event and the window's end
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from sparkleene.language.ast import And, Atom, Not, Or, Pattern, Repeat, Seq
@@ -31,6 +31,16 @@ class Positions:
     guards: tuple[Positions, ...]  # what each guard number forbids
     clash: bool  # two parses take one step under different guards
     pattern: Pattern  # that they are the positions of
+
+    @property
+    def every_label(self) -> int:
+        """The labels of all positions, and of what the guards forbid, as bits."""
+        found = 0
+        for label in self.labels:
+            found |= 1 << label
+        for guard in self.guards:
+            found |= guard.every_label
+        return found
 
     def ambiguous(self) -> bool:
         """Tell whether some label word has two accepting runs (then NOT has no clear place in it)."""
@@ -124,8 +134,10 @@ class _Builder:
                     out = self.unite(out, self.build(option))
                 return out
             case Not(inner):
-                self.guards.append(positions(inner, self.index))
-                return _Fragment(empty=frozenset({len(self.guards) - 1}))
+                guard = positions(inner, self.index)
+                if guard not in self.guards:
+                    self.guards.append(guard)
+                return _Fragment(empty=frozenset({self.guards.index(guard)}))
             case Repeat(inner, low, high):
                 return self.repeat(inner, low, high)
             case And():
@@ -151,7 +163,7 @@ def positions(pattern: Pattern, index: Mapping[str, int]) -> Positions:
     """Build the position automaton of a pattern without AND; `index` numbers the labels."""
     builder = _Builder(index)
     whole = builder.build(pattern)
-    return Positions(
+    found = Positions(
         tuple(builder.labels),
         whole.first,
         whole.last,
@@ -160,6 +172,42 @@ def positions(pattern: Pattern, index: Mapping[str, int]) -> Positions:
         builder.clash,
         pattern,
     )
+    return found if builder.clash else _unite_alike(found)
+
+
+def _unite_alike(p: Positions) -> Positions:
+    """Return the positions with those made one that have the same label and go on in the same ways.
+
+    A pattern that lists orders, `SEQ(A, B, C) OR SEQ(B, A, C)`, has a position for each set of what came.
+    """
+    kinds: list[Hashable] = [(label, p.last.get(q)) for q, label in enumerate(p.labels)]
+    kind = _number(kinds)
+    while True:
+        ways = [frozenset((kind[after], guards) for after, guards in p.follow[q].items()) for q in p.follow]
+        finer = _number(list(zip(kind, ways, strict=True)))
+        if max(finer, default=0) == max(kind, default=0):
+            break
+        kind = finer
+    is_ambiguous = any(len({kind[q] for q in some}) < len(some) for some in (p.first, *p.follow.values()))
+    if is_ambiguous or len(set(kind)) == len(kind):
+        return p
+    chosen = {number: q for q, number in reversed(list(enumerate(kind)))}
+    return replace(
+        p,
+        labels=tuple(p.labels[chosen[number]] for number in sorted(chosen)),
+        first={kind[q]: guards for q, guards in p.first.items()},
+        last={kind[q]: guards for q, guards in p.last.items()},
+        follow={
+            number: {kind[after]: guards for after, guards in p.follow[chosen[number]].items()}
+            for number in sorted(chosen)
+        },
+    )
+
+
+def _number(kinds: Sequence[Hashable]) -> list[int]:
+    """Return a number for each thing, in order of first appearance, the same for equal ones."""
+    numbers: dict[Hashable, int] = {}
+    return [numbers.setdefault(kind, len(numbers)) for kind in kinds]
 
 
 def reverse_positions(p: Positions) -> Positions:

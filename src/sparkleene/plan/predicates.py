@@ -9,12 +9,12 @@ numbers. The engine finds the border by the condition as it is written (`columns
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
 from sparkleene.language.ast import Comparison as Operator
-from sparkleene.language.bound import Adjacent, Call, Literal_, Term
+from sparkleene.language.bound import Adjacent, Call, Field, Interval, Literal_, Term
 from sparkleene.language.operators import FLIPPED, NEGATED
 from sparkleene.language.trees import conjuncts, fields, map_fields
 
@@ -26,11 +26,14 @@ class Comparison:
     op: Operator
     left: Term
     right: Term
+    rises: bool = False  # both sides rise with the time of their event, and rows are read in order of time
 
 
 @dataclass(frozen=True)
 class Threshold:
-    """A separable condition with arithmetic over both events: a value of one event is beside a border of the other.
+    """A condition with arithmetic over both events, such as `NEXT(S).t - S.t <= 300`, that separates all the same.
+
+    It holds for values of the event `side` up to a border, or from one on, that the other event sets.
 
     What stands on the left of `op` is of the earlier event: the value for side 0, the border for side 1.
     """
@@ -38,6 +41,7 @@ class Threshold:
     op: Operator
     condition: Call  # <, <=, > or >=, as it is written
     side: Literal[0, 1]  # the event whose attributes stand in one place
+    rises: bool = False  # as for a comparison
 
 
 @dataclass(frozen=True)
@@ -49,8 +53,20 @@ class Pair:
     comparisons: tuple[Comparison | Threshold, ...]
     general: tuple[Term, ...]  # conditions that do not separate
 
+    @property
+    def condition(self) -> str:
+        """The conditions as text, which tells pairs that ask the same; as values, 1 and 1.0 would be equal."""
+        return repr((self.comparisons, self.general))
+
+    @property
+    def is_gap(self) -> bool:
+        """Whether it is about the times of the two events alone, with an upper bound, a lower one, or both."""
+        upper = [comparison.op in (">", ">=") for comparison in self.comparisons]
+        rises = not self.general and all(comparison.rises for comparison in self.comparisons)
+        return rises and upper.count(True) < 2 and upper.count(False) < 2
+
     def reverse(self) -> Pair:
-        """Return the same for events that come in the opposite order."""
+        """Return the same for events that come in the opposite order; then times fall."""
         comparisons = tuple(map(_reverse, self.comparisons))
         return Pair(self.after, self.before, comparisons, tuple(map(swap_events, self.general)))
 
@@ -133,7 +149,7 @@ def _open_abs(term: Call) -> tuple[Call, Call] | None:
 
 
 def _slope(term: Term, side: int) -> int | None:
-    """Return 1 or -1 if a term rises or falls with the only place in it of one event, 0 without any, else None."""
+    """Return 1 if a term rises with an event's value, -1 if it falls, 0 if it has none, None if that is unknown."""
     if side not in sides(term):
         return 0
     if len(sides(term)) == 1:
@@ -169,8 +185,49 @@ def _factor(term: Term) -> float:
     return value if math.isfinite(value) else 0.0
 
 
-def pairs(adjacent: Sequence[Adjacent]) -> tuple[Pair, ...]:
-    """Gather the adjacent predicates by the two labels that they join."""
+def _is_time(term: Term, time: str) -> bool:
+    """Tell whether a term of one event is its time, or that and a constant."""
+    if isinstance(term, Call) and term.op in ("+", "-"):
+        first, second = term.args
+        swapped = term.op == "+" and isinstance(first, Literal_)
+        moved, by = (second, first) if swapped else (first, second)
+        return _is_length(by) and _is_time(moved, time)
+    return isinstance(term, Field) and term.path == (time,)
+
+
+def _is_length(term: Term) -> bool:
+    """Tell whether a term is written as a number or a duration."""
+    if isinstance(term, Call) and term.op == "neg":
+        return _is_length(term.args[0])
+    if not isinstance(term, Literal_) or isinstance(term.value, bool):
+        return False
+    return isinstance(term.value, int | Interval) or (isinstance(term.value, float) and math.isfinite(term.value))
+
+
+def _rise(found: Comparison | Threshold, time: str) -> Comparison | Threshold:
+    """Mark a comparison whose sides rise with the times of the two events, and with nothing else."""
+    if found.op not in ("<", "<=", ">", ">="):
+        return found
+    if isinstance(found, Comparison):
+        return replace(found, rises=_is_time(found.left, time) and _is_time(found.right, time))
+    whole = Call("-", found.condition.args)
+    slopes = _slope(whole, 0), _slope(whole, 1)
+    parts = tuple(_parts_of_one(whole))
+    times = all(_is_time(part, time) if sides(part) else _is_length(part) for part in parts)
+    return replace(found, rises=times and sorted(slopes, key=lambda slope: slope or 0) == [-1, 1])
+
+
+def _parts_of_one(term: Term) -> Iterator[Term]:
+    """Yield the largest parts of a term that speak of one event, or of none."""
+    if len(sides(term)) < 2:
+        yield term
+    elif isinstance(term, Call):
+        for arg in term.args:
+            yield from _parts_of_one(arg)
+
+
+def pairs(adjacent: Sequence[Adjacent], time: str = "") -> tuple[Pair, ...]:
+    """Gather the adjacent predicates by the two labels that they join; rows are in order of the column `time`."""
     found: dict[tuple[int, int], list[Term]] = {}
     for item in adjacent:
         found.setdefault((item.before, item.after), []).extend(conjuncts(item.condition))
@@ -181,7 +238,7 @@ def pairs(adjacent: Sequence[Adjacent]) -> tuple[Pair, ...]:
         for term in dict.fromkeys(conditions):
             comparison = separate(term)
             parts = find_thresholds(term) if comparison is None else (comparison,)
-            comparisons += parts
+            comparisons += [_rise(part, time) for part in parts]
             general += [] if parts else [term]
         out.append(Pair(before, after, tuple(comparisons), tuple(general)))
     return tuple(out)

@@ -12,7 +12,7 @@ from sparkleene.language.bound import Bound, Call, Field, Interval, Literal_, Me
 from sparkleene.language.printer import expr_to_text
 from sparkleene.plan.predicates import Comparison, Threshold
 
-Unit = Literal["time", "milliseconds", "events"]
+Unit = Literal["time", "milliseconds", "months", "events"]
 
 
 def term_to_text(term: Term, before: str | None = None, after: str | None = None) -> str:
@@ -86,6 +86,15 @@ def names(bound: Bound, labels: Iterable[int]) -> str:
     return ", ".join(bound.labels[label].name for label in sorted(labels))
 
 
+def shown_name(name: str) -> str:
+    """Return the column of an aggregate as a person knows it: one that is not listed, as it is written.
+
+    >>> shown_name("_COUNT(×)"), shown_name("n")
+    ('COUNT(*)', 'n')
+    """
+    return name.lstrip("_").replace("×", "*") if name.startswith("_") and name.endswith(")") else name
+
+
 def attribute(bound: Bound, labels: Iterable[int] | None, path: Path) -> str:
     """Return an attribute with the labels whose events have it, None for all.
 
@@ -128,6 +137,9 @@ def length(value: Fraction, unit: Unit) -> str:
     if unit == "milliseconds":
         word = ast.largest_unit(value)
         value /= ast.MILLISECONDS[word]
+    if unit == "months":
+        word = next(word for word, months in ast.MONTHS.items() if value % months == 0)
+        value /= ast.MONTHS[word]
     return f"{number(value)} {word[:-1] if value == 1 else word}"
 
 

@@ -10,11 +10,12 @@ from typing import TYPE_CHECKING
 from sparkleene.spark.session import session
 from sparkleene.spark.shipping import ship
 from sparkleene.spark.state.checkpoint import check_checkpoint
+from sparkleene.spark.status import Status, status
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-__all__ = ["check_checkpoint", "register", "session", "ship"]
+__all__ = ["Status", "check_checkpoint", "register", "session", "ship", "status"]
 
 
 def register(spark: SparkSession, name: str = "trends") -> None:

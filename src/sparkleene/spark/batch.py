@@ -130,7 +130,7 @@ def drop_irrelevant(requests: Sequence[Request], frame: DataFrame) -> DataFrame:
     some = [each for each in wanted if each is not None]
     if len(some) == len(wanted):
         frame = _where(requests[0], frame, combine(operator.or_, some))
-    keys = [dict.fromkeys(find_paths(request.plan, request.plan.universal)) for request in requests]
+    keys = [dict.fromkeys(find_paths(request.plan, request.plan.needed_keys)) for request in requests]
     for path in keys[0]:
         if all(path in other for other in keys):
             frame = _where(requests[0], frame, column(path).isNotNull())

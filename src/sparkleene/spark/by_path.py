@@ -97,9 +97,10 @@ def _select(requests: Sequence[Request], files: Files, spark: SparkSession) -> S
 
 
 def _without_derived_keys(plan: Plan) -> Bound:
-    """Return a query without the keys that it computes: files do not tell what these are."""
+    """Return a query without the keys that it computes, of which files do not tell, and those a row can lack."""
     paths = find_paths(plan, range(len(plan.bound.keys)))
-    return replace(plan.bound, keys=tuple(key for key in plan.bound.keys if key.path in paths), group=())
+    needed = [key for k, key in enumerate(plan.bound.keys) if key.labels is not None or k in plan.needed_keys]
+    return replace(plan.bound, keys=tuple(key for key in needed if key.path in paths), group=())
 
 
 def _choose(request: Request, selection: Selection) -> Choice:
@@ -130,7 +131,17 @@ def check_columns(request: Request, files: Files) -> pa.Schema:
 def read_rows(request: Request, files: Files, spark: SparkSession) -> DataFrame:
     """Return the rows that a query may need, read by tasks, in Spark's types."""
     request.check_needed(files.schema.names)
-    selection = _select([request], files, spark)
+    return _read(request, _select([request], files, spark), spark)
+
+
+def read_column(request: Request, files: Files, spark: SparkSession, name: str) -> DataFrame:
+    """Return one column of all rows, read by tasks, in Spark's types."""
+    replace(request, needed=(name,)).check_needed(files.schema.names)
+    return _read(request, select_pieces(files, [name], request.options.time, parallelism=partitions(spark)), spark)
+
+
+def _read(request: Request, selection: Selection, spark: SparkSession) -> DataFrame:
+    """Return the rows of a selection."""
     schema = request.to_spark(selection.schema).append(pa.field(ERROR, pa.string()))
     pieces = _divide_pieces(selection.pieces, 4 * partitions(spark))
     number = max(1, len(pieces))

@@ -33,7 +33,7 @@ def finish_results(
     queries = [one for request in requests for one in request.queries]
     if all(one.plan.bound.finish is None for one in queries):
         return results
-    schema = schema_of(requests, lambda one: _schema(one, check(one)))
+    schema = finished_schema(requests, check)
     if not requests[0].named:
         native = _finish_by_sql(queries[0], results, schema)
         if native is not None:
@@ -41,8 +41,11 @@ def finish_results(
     return _finish_by_tasks(queries, results, schema)
 
 
-def _schema(query: Request, found: pa.Schema) -> pa.Schema:
-    return finish_schema(query.plan.bound, found, query.options.numbers, query.place)
+def finished_schema(requests: Sequence[Request], check: Callable[[Request], pa.Schema]) -> pa.Schema:
+    """Return the columns that the queries ask for; `check` gives those of a query's groups and aggregates."""
+    return schema_of(
+        requests, lambda one: finish_schema(one.plan.bound, check(one), one.options.numbers, one.place)
+    )
 
 
 def check_finish(query: Request) -> None:
@@ -121,9 +124,11 @@ def _finish_by_tasks(queries: Sequence[Request], results: DataFrame, schema: pa.
     members = tuple((one.part.names[0], one.plan.bound, one.place) for one in queries)
     task = FinishRows(members, queries[0].options.numbers, queries[0].named, wider)
     done = raise_errors(map_batches(results, task, wider))
-    ordered = any(finish is not None and finish.order for finish in finishes) and not queries[0].named
+    ordered = any(finish is not None and finish.order for finish in finishes)
     if ordered and not results.isStreaming:
-        done = done.orderBy(*(col(name) for name in WINDOW if name in schema.names), col(PLACE))
+        listed = F.array(*(F.lit(name) for name, _, _ in members))
+        by = [F.array_position(listed, col(QUERY))] if queries[0].named else []
+        done = done.orderBy(*by, *(col(name) for name in WINDOW if name in schema.names), col(PLACE))
     return done.select([col(name) for name in schema.names])
 
 

@@ -10,7 +10,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from sparkleene.columns.fields import as_numpy
+from sparkleene.columns.arrow import as_numpy
 from sparkleene.engine.results import SUMS, WINDOW, add_partial, write_partial, write_results
 from sparkleene.engine.run import Evaluated, Run
 from sparkleene.errors import Place
@@ -21,7 +21,7 @@ from sparkleene.workload.run import QUERY, JointRun, divide_members, evaluate_qu
 
 @dataclass(frozen=True)
 class Job:
-    """Runs over one table, whose results have the same columns on the way."""
+    """What a task evaluates over one table: its runs, and the columns in which it sends results."""
 
     runs: tuple[Run, ...]
     schema: pa.Schema
@@ -29,10 +29,11 @@ class Job:
     named: bool  # whether rows tell which query they are of
     keys: tuple[str, ...]  # the columns by which rows can be spread
     joints: tuple[JointRun, ...] = ()  # runs that may share panes
+    shares: bool = False  # whether runs share an order of rows
 
     @property
     def run(self) -> Run:
-        """The only run."""
+        """The run of a job that has one alone."""
         (run,) = self.runs
         return with_cores(run)
 
@@ -58,7 +59,11 @@ class Job:
         """Return the results of all queries over a table."""
         runs = [with_cores(run) for run in self.runs]
         joints = [replace(joint, run=with_cores(joint.run)) for joint in self.joints]
-        found = evaluate_queries(runs, table, joints, lambda run, rows: replace(self, runs=(run,)).select(rows))
+
+        def select(run: Run, rows: pa.Table) -> pa.Table:
+            return replace(self, runs=(run,)).select(rows)
+
+        found = evaluate_queries(runs, table, joints, select, self.shares)
         return pa.concat_tables([self.write(member, evaluated) for member, evaluated in found])
 
     def write(self, member: Member, evaluated: Evaluated, zeros: bool = False) -> pa.Table:

@@ -18,7 +18,7 @@ from sparkleene.columns.fields import find_column
 from sparkleene.columns.labels import label_masks
 from sparkleene.columns.reading import Options
 from sparkleene.errors import Place
-from sparkleene.language.bound import Call, Derived, Field, Literal_, Output, Path, Term
+from sparkleene.language.bound import Call, Derived, Drawn, Field, Literal_, Output, Path, Term
 from sparkleene.language.trees import map_fields
 from sparkleene.plan.part import Part
 from sparkleene.plan.plan import Plan
@@ -48,7 +48,7 @@ class Lowering(NamedTuple):
     ready: Callable[[Term], bool]  # of a term of one event; where it cannot, its attributes become columns
     masks: bool  # of types and local predicates
     found: dict[str, Term]  # plans that read one table share these, and each adds its own
-    number: int = 0  # tells the masks of plans over one table apart
+    rank: int = 0  # tells the masks of plans over one table apart
 
 
 def lower(part: Part, options: Options, how: Lowering) -> Lowered:
@@ -65,7 +65,7 @@ def lower(part: Part, options: Options, how: Lowering) -> Lowered:
     if type is not None and part.plan.bound.types is None:
         type = flat.name(Field((type,)))
     names = () if not how.masks else (MASK, TYPES) if needs_types(part.plan) else (MASK,)
-    masks = tuple(f"{name} {how.number}" if how.number else name for name in names)
+    masks = tuple(f"{name} {how.rank}" if how.rank else name for name in names)
     flat_options = replace(options, time=time, type=type, tiebreak=tiebreak, masks=masks)
     return Lowered(Part(plan, members), flat_options, tuple(flat.found.items()))
 
@@ -107,7 +107,11 @@ def _lower_plan(plan: Plan, type: str | None, flat: _Columns, masks: bool, place
         help = "add the column to the DataFrame, and group by it"
         raise place.mistake("unsupported-data", message, one.span, help)
     outputs = tuple(map(place_output, bound.outputs))
-    bound = replace(bound, keys=keys, outputs=outputs, derived=tuple(kept.values()))
+    window = bound.window
+    if isinstance(window, Drawn):
+        opens, closes = (None if term is None else flat.side(term) for term in (window.opens, window.closes))
+        window = replace(window, opens=opens, closes=closes)
+    bound = replace(bound, keys=keys, outputs=outputs, derived=tuple(kept.values()), window=window)
     pairs = tuple(
         Pair(
             pair.before,
@@ -117,7 +121,8 @@ def _lower_plan(plan: Plan, type: str | None, flat: _Columns, masks: bool, place
         )
         for pair in plan.pairs
     )
-    return Plan(bound, plan.machine, pairs, plan.backward)
+    whole = None if plan.whole is None else plan.whole.change(flat.side, flat.comparison, flat.general)
+    return Plan(bound, plan.machine, pairs, plan.backward, whole)
 
 
 def needs_types(plan: Plan) -> bool:
@@ -176,7 +181,7 @@ class _Columns:
     def comparison(self, c: Comparison | Threshold) -> Comparison | Threshold:
         """Return a separable condition over columns."""
         if isinstance(c, Comparison):
-            return Comparison(c.op, self.side(c.left), self.side(c.right))
+            return replace(c, left=self.side(c.left), right=self.side(c.right))
         condition = self.general(c.condition)
         assert isinstance(condition, Call)
         return replace(c, condition=condition)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from hashlib import sha256
 from typing import Any
 
 import pyarrow as pa
@@ -14,13 +15,17 @@ from sparkleene.columns.expressions import drop_sides
 from sparkleene.columns.fields import missing_column
 from sparkleene.columns.reading import Options
 from sparkleene.errors import Place, Span
-from sparkleene.language.bound import Path, Term
+from sparkleene.language.bound import Drawn, Path, Term
 from sparkleene.language.printer import quote
 from sparkleene.language.trees import walk_term
 from sparkleene.plan.part import Part
 from sparkleene.plan.plan import Plan
+from sparkleene.plan.text import term_to_text
+from sparkleene.prepared import PreparedQuery
+from sparkleene.spark.garbage import Spared
 from sparkleene.spark.lower import Lowered, Lowering, lower
 from sparkleene.spark.sql.types import result_type, schema_to_spark
+from sparkleene.spark.state.standing import Standing
 
 OWN = "sparkleene "
 """What the names of columns begin with that are no user's."""
@@ -41,6 +46,7 @@ class Request:
     number: int = 0  # the place of a query in its workload
     shares: bool = True  # whether parts of the workload may be evaluated in one job
     named: bool = False  # whether rows tell which query they are of: those of a workload do
+    standing: Standing | None = None  # of a part of a workload that may change while a stream runs
 
     @property
     def plan(self) -> Plan:
@@ -62,6 +68,17 @@ class Request:
         """The attributes by which rows can be spread."""
         return tuple(self.plan.bound.keys[k].path for k in self.plan.shuffle_keys)
 
+    @property
+    def checksum(self) -> str:
+        """What tells a query from others."""
+        return sha256(self.text.encode()).hexdigest()[:16]
+
+    @property
+    def text(self) -> str:
+        """A query's text, however it was written, with the types that are defined beside it."""
+        types = [f"{name} AS {term_to_text(term)}" for name, term in self.plan.bound.types or ()]
+        return "\n".join([self.canonical, *types])
+
     def check_needed(self, known: Sequence[str]) -> None:
         """Raise if the data lacks a column."""
         for name in self.needed:
@@ -81,6 +98,31 @@ class Request:
         return pa.schema([(field.name, result_type(field.name, field.type, self.place)) for field in found])
 
 
+def ask_alone(
+    name: str,
+    query: PreparedQuery,
+    columns: tuple[str, ...],
+    options: Options,
+    output_mode: str | None = None,
+    *,
+    strategy: str | None = None,
+    number: int = 0,
+    named: bool = True,
+) -> Request:
+    """Return the request of a query by itself, over data with some columns."""
+    query.check_types(columns)
+    plan = query.plan_for(columns)
+    part = Part.single(name, plan, Place(query.text, name))
+    how = (strategy, output_mode, query.canonical, query.tree.name)
+    return Request(part, options, tuple(query.columns(plan)), *how, number=number, named=named)
+
+
+def join_requests(part: Part, alone: Sequence[Request], shares: bool) -> Request:
+    """Return the request of a part, of queries that are asked alone."""
+    needed = tuple(sorted({column for one in alone for column in one.needed}))
+    return replace(alone[0], part=part, needed=needed, shares=shares, alone=tuple(alone))
+
+
 Places = dict[tuple[Term, Span], Place]
 """The texts that terms are in, by where they are there."""
 
@@ -92,7 +134,8 @@ def places(requests: Sequence[Request]) -> Places:
         bound = query.plan.bound
         terms = [term for terms in bound.local for term in terms]
         terms += [one.condition for one in bound.adjacent]
-        terms += [one.term for one in bound.derived]
+        terms += [*bound.durations, *bound.ends, *(one.term for one in bound.derived)]
+        terms += bound.window.conditions if isinstance(bound.window, Drawn) else ()
         for term in terms:
             for part in walk_term(term):
                 found.setdefault((drop_sides(part), part.span), query.place)
@@ -111,9 +154,10 @@ def lower_together(
 ) -> list[Lowered]:
     """Lower parts onto one table; `masks` tells of each whether its labels can be found beforehand."""
     found: dict[str, Term] = {}
+    ranks = [i if one.standing is None else one.standing.rank for i, one in enumerate(requests)]
     lows = [
-        lower(request.part, request.options, Lowering(ready, labelled, found, number))
-        for number, (request, labelled) in enumerate(zip(requests, masks, strict=True))
+        lower(request.part, request.options, Lowering(ready, labelled, found, rank))
+        for request, labelled, rank in zip(requests, masks, ranks, strict=True)
     ]
     return [replace(low, columns=tuple(found.items())) for low in lows]
 
@@ -126,7 +170,7 @@ def map_batches(rows: DataFrame, task: Any, schema: pa.Schema) -> DataFrame:
     if any(sign in name for name in rows.columns for sign in ".`*"):
         rows = rows.select(F.struct(*map(col, rows.columns)).alias("row"))
         task = UnpackStruct(task)
-    return rows.mapInArrow(task, schema_to_spark(schema))
+    return rows.mapInArrow(Spared(task), schema_to_spark(schema))
 
 
 @dataclass(frozen=True)

@@ -6,14 +6,16 @@ from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 import pyarrow as pa
-from pyspark.sql import DataFrame
+from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
+from pyspark.sql import types as T
 
 from sparkleene.engine.results import SUMS, adds_up
 from sparkleene.engine.run import Run
+from sparkleene.errors import DataError, Diagnostic
 from sparkleene.plan.part import Part
 from sparkleene.plan.plan import Plan
-from sparkleene.plan.text import term_to_text
+from sparkleene.plan.text import shown_name, term_to_text
 from sparkleene.spark import tasks
 from sparkleene.spark.jobs import Job
 from sparkleene.spark.lower import Lowered, Lowering, lower
@@ -21,6 +23,8 @@ from sparkleene.spark.request import Request, col, map_batches
 from sparkleene.spark.sql.values import BOOLEAN
 from sparkleene.workload.merge import find_joints
 from sparkleene.workload.run import JointRun, unite_schemas
+
+_DIGITS, _LONG = T.DecimalType(38, 0), T.LongType()  # types as text would make Spark parse it
 
 
 def schema_of(requests: Sequence[Request], check: Callable[[Request], pa.Schema]) -> pa.Schema:
@@ -58,14 +62,15 @@ def make_job(requests: Sequence[Request], lows: Sequence[Lowered], columns: pa.S
     """Return what tasks need to know of parts over one table."""
     runs = tuple(Run(low.part, low.options) for low in lows)
     joints = _joints(requests, lows) if len(runs) > 1 and requests[0].shares else ()
-    return Job(runs, columns, partial, requests[0].named, _common(lows), joints)
+    return Job(runs, columns, partial, requests[0].named, _common(lows), joints, requests[0].shares)
 
 
 def _joints(requests: Sequence[Request], lows: Sequence[Lowered]) -> tuple[JointRun, ...]:
     """Return the parts that may share panes: those with the same labels, which are then read from one column."""
     found = []
     places = {request.part.names: i for i, request in enumerate(requests)}
-    for joint in find_joints([request.part for request in requests]):
+    always = requests[0].options.choice is not None
+    for joint in find_joints([request.part for request in requests], always):
         members = [places[part.names] for part in joint.members]
         same = all(_labels(joint.part) == _labels(requests[i].part) for i in members)
         if not same or not all(lows[i].options.masks for i in members):
@@ -135,11 +140,23 @@ def raise_errors(results: DataFrame) -> DataFrame:
     return results.where(F.when(error.isNull(), F.lit(True)).otherwise(F.raise_error(error).cast(BOOLEAN)))
 
 
-def combine_parts(job: Job, results: DataFrame, schema: pa.Schema, whole: bool) -> DataFrame:
+def _add_integers(name: str) -> Column:
+    """Return the sum of counts of 64 bits, or an error where it has more: sums of SQL would begin anew."""
+    total = F.sum(col(name).cast(_DIGITS))
+    message = f"'{shown_name(name)}' is more than 2^63"
+    error = DataError([Diagnostic("overflow", message, help="use numbers='exact' for counts of any size")])
+    beyond = total > F.lit(str(2**63 - 1)).cast(_DIGITS)
+    return F.when(beyond, F.raise_error(F.lit(str(error))).cast(_LONG)).otherwise(total.cast(_LONG))
+
+
+def combine_parts(
+    job: Job, results: DataFrame, schema: pa.Schema, whole: bool, number: int | None = None
+) -> DataFrame:
     """Combine the parts of each group and window, unless they come whole.
 
     Counts, minima and maxima are combined by Spark itself. Sums beyond the range of doubles and integers of any
-    length are types that Spark does not have, so tasks add up those.
+    length are types that Spark does not have, so tasks add up those: as many as the `number` says, else as Spark
+    chooses.
     """
     columns = [col(name) for name in schema.names]
     if whole:
@@ -147,10 +164,15 @@ def combine_parts(job: Job, results: DataFrame, schema: pa.Schema, whole: bool) 
     outputs = {output.name: output for member in job.members for output in member.plan.bound.outputs}
     names = [col(name) for name in schema.names if name not in outputs]
     if job.partial:
-        moved = results.repartition(*names) if names else results.repartition(1)
+        spread = names if number is None else [number, *names]
+        moved = results.repartition(*spread) if names else results.repartition(1)
         return map_batches(moved, tasks.Total(job, schema), schema)
     how = {"count": F.sum, "min": F.min, "max": F.max}
-    added = [how[output.function](col(name)).alias(name) for name, output in outputs.items()]
+    added = [
+        (_add_integers(name) if schema.field(name).type == pa.int64() and output.function == "count" else
+         how[output.function](col(name))).alias(name)
+        for name, output in outputs.items()
+    ]  # fmt: skip
     rows = F.count(F.lit(1)).alias(tasks.ERROR)  # SQL's aggregate of nothing is a row; here it is none
     total = results.groupBy(*names).agg(*added, rows).where(col(tasks.ERROR) > 0)
     return total.select(columns)

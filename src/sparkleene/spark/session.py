@@ -48,6 +48,7 @@ def session(
     """
     try:
         from pyspark.sql import SparkSession
+        from pyspark.util import is_remote_only
     except ImportError as error:
         raise _missing_pyspark(str(error)) from error
     asked: dict[str, Any] = dict(config or {})
@@ -64,6 +65,8 @@ def session(
     asked.setdefault("spark.app.name", app_name)
     if "spark.remote" in asked or "SPARK_REMOTE" in os.environ:
         return SparkSession.builder.config(map=asked).getOrCreate()
+    if is_remote_only():
+        raise _missing_spark()
     if "PYSPARK_GATEWAY_PORT" in os.environ or "PYSPARK_SUBMIT_ARGS" in os.environ:
         return _start(SparkSession.builder.config(map=asked))
     settings = defaults(asked.get("spark.master", "local[*]")) | asked
@@ -231,6 +234,14 @@ def _missing_java(what: str) -> SparkleeneError:
     oldest, newest = JAVA
     help = f"install Java {oldest} to {newest} and let JAVA_HOME name its folder, or put `java` on PATH"
     return SparkleeneError(Diagnostic("missing-java", f"{what}, which Spark needs", help=help))
+
+
+def _missing_spark() -> SparkleeneError:
+    message = "pyspark-client is installed, which has no Spark of its own and connects to a server"
+    help = (
+        'name the server, session(master="sc://host:15002"), or pip install pyspark for a session on this machine'
+    )
+    return SparkleeneError(Diagnostic("missing-pyspark", message, help=help))
 
 
 def _missing_pyspark(what: str) -> SparkleeneError:

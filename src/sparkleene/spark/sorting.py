@@ -10,7 +10,7 @@ import pyarrow as pa
 from sparkleene.spark.jobs import Job, with_cores
 from sparkleene.spark.tasks import Batches, send_results
 
-ROWS = 1 << 22  # rows that are evaluated together; see `ongoing.carry` for what they cost
+ROWS = 1 << 22  # rows that are evaluated together; see `ongoing.sorted_rows` for what they cost
 
 
 @dataclass(frozen=True)
@@ -26,10 +26,10 @@ class EvaluateSorted:
 
     def results(self, batches: Batches) -> Iterator[pa.Table]:
         """Yield results as soon as their rows have come."""
-        from sparkleene.ongoing.carry import Carry
+        from sparkleene.ongoing.sorted_rows import SortedRows
 
         job, chunk = self.job, max(1, self.rows // len(self.job.runs))
-        carries = [(replace(job, runs=(run,)), Carry(with_cores(run), chunk)) for run in job.runs]
+        carries = [(replace(job, runs=(run,)), SortedRows(with_cores(run), chunk)) for run in job.runs]
         for batch in batches:
             table = pa.Table.from_batches([batch])
             for one, carry in carries:

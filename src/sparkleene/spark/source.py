@@ -2,22 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from functools import reduce
 from typing import Any, Protocol
 
+import pyarrow as pa
 from pyspark.sql import DataFrame
+from pyspark.sql import types as T
 
 from sparkleene.columns.tables import is_paths
+from sparkleene.plan.trend_selection import Selection
 from sparkleene.spark import batch, by_path
-from sparkleene.spark.finish import finish_results
+from sparkleene.spark.finish import finish_results, finished_schema
 from sparkleene.spark.lower import Lowered
 from sparkleene.spark.parquet.footers import discover
-from sparkleene.spark.request import Request, zone
+from sparkleene.spark.request import Request, col, zone
 from sparkleene.spark.results import JobPlan
 from sparkleene.spark.session import session
 from sparkleene.spark.strategy import MEANING, Family
-from sparkleene.spark.trends import trends
+from sparkleene.spark.trends import count_request, trends
 from sparkleene.spark.workers import check_workers
 
 Line = tuple[str, str]
@@ -34,14 +37,24 @@ class Source(Protocol):
     def columns(self) -> list[str]:
         """The names of the data's columns."""
 
+    @property
+    def zone(self) -> str:
+        """The session's time zone."""
+
     def run(self, requests: Sequence[Request]) -> DataFrame:
         """Return the results of all requests, as a DataFrame that is not evaluated yet."""
 
     def explain(self, requests: Sequence[Request]) -> Iterator[Line]:
         """Yield how `run` evaluates the requests."""
 
-    def trends(self, request: Request, limit: int | None) -> DataFrame:
-        """Return the first trends of a query, all for None, as a DataFrame that is not evaluated yet."""
+    def trends(self, request: Request, selection: Selection) -> DataFrame:
+        """Return trends of a query, as a DataFrame that is not evaluated yet."""
+
+    def schema(self, requests: Sequence[Request]) -> pa.Schema:
+        """Return the columns of the results of all requests."""
+
+    def types(self, request: Request, column: str, names: Collection[str]) -> frozenset[str]:
+        """Return which of these event types occur in a column, or may occur where nobody can know."""
 
 
 def open_source(data: Any) -> Source:
@@ -55,9 +68,10 @@ class FrameSource:
     """A DataFrame that is no stream."""
 
     def __init__(self, frame: DataFrame) -> None:
-        """Take the DataFrame."""
+        """Take the DataFrame whose rows are events."""
         self.frame = frame
         self.columns = list(frame.columns)
+        self.zone = zone(frame.sparkSession)
 
     def run(self, requests: Sequence[Request]) -> DataFrame:
         """Evaluate each family of requests in a job of its own."""
@@ -78,10 +92,18 @@ class FrameSource:
                 finder = "SQL" if job.plan.lows[0].options.masks else "the tasks"
                 yield from _explain_query(job.family, job.plan, finder)
 
-    def trends(self, request: Request, limit: int | None) -> DataFrame:
+    def trends(self, request: Request, selection: Selection) -> DataFrame:
         """Find the trends in tasks."""
         check_workers(self.frame.sparkSession)
-        return trends(request, self.frame, limit)
+        return trends(request, self.frame, selection, self.run([count_request(request)]))
+
+    def schema(self, requests: Sequence[Request]) -> pa.Schema:
+        """Check the columns of the DataFrame."""
+        return finished_schema(requests, lambda one: batch.check_columns(one, self.frame))
+
+    def types(self, request: Request, column: str, names: Collection[str]) -> frozenset[str]:
+        """Look for the types in a small job."""
+        return _find_types(self.frame, column, names)
 
 
 class PathSource:
@@ -90,7 +112,8 @@ class PathSource:
     def __init__(self, paths: Any) -> None:
         """List the files and read what is at their ends."""
         self.spark = session()
-        self.files = discover(paths, zone(self.spark))
+        self.zone = zone(self.spark)
+        self.files = discover(paths, self.zone)
         self.columns: list[str] = self.files.schema.names
 
     def run(self, requests: Sequence[Request]) -> DataFrame:
@@ -116,19 +139,30 @@ class PathSource:
                 yield "reads", read
                 yield from _explain_query(job.families[0], job.plans[0], "the tasks")
 
-    def trends(self, request: Request, limit: int | None) -> DataFrame:
+    def trends(self, request: Request, selection: Selection) -> DataFrame:
         """Let tasks read the files, and others find the trends."""
         check_workers(self.spark)
-        return trends(request, by_path.read_rows(request, self.files, self.spark), limit)
+        rows = by_path.read_rows(request, self.files, self.spark)
+        return trends(request, rows, selection, self.run([count_request(request)]))
+
+    def schema(self, requests: Sequence[Request]) -> pa.Schema:
+        """Check the columns of the files."""
+        return finished_schema(requests, lambda one: by_path.check_columns(one, self.files))
+
+    def types(self, request: Request, column: str, names: Collection[str]) -> frozenset[str]:
+        """Look for the types in a job that reads one column."""
+        check_workers(self.spark)
+        return _find_types(by_path.read_column(request, self.files, self.spark, column), column, names)
 
 
 class StreamSource:
     """A streaming DataFrame."""
 
     def __init__(self, frame: DataFrame) -> None:
-        """Take the DataFrame."""
+        """Take the DataFrame whose rows are events."""
         self.frame = frame
         self.columns = list(frame.columns)
+        self.zone = zone(frame.sparkSession)
 
     def run(self, requests: Sequence[Request]) -> DataFrame:
         """Evaluate all requests with one scan and one state."""
@@ -143,14 +177,29 @@ class StreamSource:
 
         return streaming.explain(requests, self.frame)
 
-    def trends(self, request: Request, limit: int | None) -> DataFrame:
+    def trends(self, request: Request, selection: Selection) -> DataFrame:
         """Refuse: the trends of a stream are not listed."""
         help = "ask for those of a batch: write the stream to a table, or read its source with spark.read"
         raise request.place.mistake("unsupported-stream", "the trends of a stream are not listed", help=help)
 
+    def schema(self, requests: Sequence[Request]) -> pa.Schema:
+        """Check the columns of the stream."""
+        return finished_schema(requests, lambda one: batch.check_columns(one, self.frame))
+
+    def types(self, request: Request, column: str, names: Collection[str]) -> frozenset[str]:
+        """Return all: nobody knows which events are still to come."""
+        return frozenset(names)
+
 
 def _unite(results: Sequence[DataFrame]) -> DataFrame:
     return reduce(lambda one, other: one.union(other), results)
+
+
+def _find_types(rows: DataFrame, column: str, names: Collection[str]) -> frozenset[str]:
+    """Return which of these event types occur in a column."""
+    kind = col(column).cast(T.StringType())
+    found = rows.select(kind.alias("type")).where(kind.isin(*names)).distinct().collect()
+    return frozenset(row[0] for row in found)
 
 
 def _explain_family(family: Family) -> Iterator[Line]:

@@ -3,19 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from hashlib import sha256
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
+from pyspark.sql.types import LongType
 
 from sparkleene.engine.run import Run
-from sparkleene.errors import NOWHERE
-from sparkleene.language.bound import Term
+from sparkleene.errors import NOWHERE, warn
+from sparkleene.language.bound import Drawn, Term
 from sparkleene.language.printer import quote
-from sparkleene.ongoing.identity import WORKLOAD, make_identity
+from sparkleene.ongoing.identity import PARTS_VERSION, SHARING, WORKLOAD, make_identity
+from sparkleene.ongoing.seal import damage_error
 from sparkleene.plan.part import Part
 from sparkleene.plan.text import count, term_to_text
 from sparkleene.spark import batch
@@ -23,17 +24,32 @@ from sparkleene.spark.finish import check_finish, finish_results
 from sparkleene.spark.lower import Lowered, Lowering, lower
 from sparkleene.spark.request import Request, col, map_batches, partitions
 from sparkleene.spark.results import combine_parts, make_job, raise_errors, schema_of, task_columns
-from sparkleene.spark.session import PROVIDER, ROCKSDB
+from sparkleene.spark.session import PROVIDER, ROCKSDB, local_cores
 from sparkleene.spark.sql.types import empty_table
 from sparkleene.spark.state.carrier import make_carrier
 from sparkleene.spark.state.parcels import PARCELS, Enter, Leave
 from sparkleene.spark.state.processor import RESULTS, Processor
-from sparkleene.spark.state.stream_job import LATE, StreamJob, StreamRun
-
-METRICS = "sparkleene"
-"""The name under which a stream's own metrics are in the progress of its query, before the name of ours."""
+from sparkleene.spark.state.standing import number_parts, spread_keys
+from sparkleene.spark.state.stream_job import (
+    BEFORE,
+    BUCKETS,
+    END,
+    KEPT,
+    KEYS,
+    LATE,
+    MOST,
+    OPEN,
+    StreamJob,
+    StreamRun,
+    count_buckets,
+)
+from sparkleene.spark.status import METRIC_NAMES, METRICS
+from sparkleene.workload.run import QUERY
 
 MODES = ("append", "update")
+DELAY = "spark.watermarkDelayMs"  # in the metadata of a column with a watermark
+MANY = 16  # partitions to a core, beyond which a stream warns
+WARNED: set[str] = set()  # applications that have been warned
 
 
 def run(requests: Sequence[Request], frame: DataFrame) -> DataFrame:
@@ -41,7 +57,8 @@ def run(requests: Sequence[Request], frame: DataFrame) -> DataFrame:
 
     A row that comes after the watermark is counted once in `late_rows`, however many queries would have had it. A
     state belongs to all queries of the workload: a query that began in the middle of a stream would not have the
-    rows before, and so there is an error if a stream goes on from its checkpoint with other queries.
+    rows before, and so there is an error if a stream goes on from its checkpoint with other queries, unless the
+    requests know what was before, see generations.py.
     """
     stream, rows, schema = plan_stream(requests, frame)
     request = requests[0]
@@ -50,14 +67,63 @@ def run(requests: Sequence[Request], frame: DataFrame) -> DataFrame:
     kept = entered.groupBy("bucket").transformWithStateInPandas(
         make_carrier(Processor(stream)), RESULTS, mode, "EventTime"
     )
-    left = raise_errors(map_batches(kept, Leave(), stream.schema))
-    late = F.coalesce(F.sum(col(LATE)), F.lit(0)).alias("late_rows")
+    tasks = count_tasks(frame.sparkSession)
+    together = kept if tasks is None else kept.coalesce(tasks)
+    _warn_of_partitions(frame.sparkSession)
+    left = raise_errors(map_batches(together, Leave(), stream.schema))
     named = METRICS if request.name is None or request.named else f"{METRICS} {request.name}"
-    there = left.observe(named, late).where(col(LATE).isNull())
+    there = left.observe(named, *_metrics(requests, frame)).where(col(LATE).isNull())
     results = there.select([col(name) for name in stream.job.schema.names])
     # All parts of a window come in one batch, so adding them up needs no state.
-    whole = combine_parts(stream.job, results, schema, not stream.job.partial)
-    return finish_results(requests, whole, lambda one: batch.check_columns(one, frame))
+    number = tasks or count_buckets(partitions(frame.sparkSession), stream.runs[0].most)
+    whole = combine_parts(stream.job, results, schema, not stream.job.partial, number)
+    finished = finish_results(requests, whole, lambda one: batch.check_columns(one, frame))
+    return _rename_queries(requests, finished)
+
+
+def _rename_queries(requests: Sequence[Request], results: DataFrame) -> DataFrame:
+    """Return results with the names of queries that the user gave, where a name has two meanings for a while."""
+    column = col(QUERY)
+    for request in requests:
+        given = request.part.names if request.standing is None else request.standing.names
+        for name, own in zip(request.part.names, given, strict=True):
+            if name != own:
+                column = F.when(col(QUERY) == F.lit(name), F.lit(own)).otherwise(column)
+    return (
+        results
+        if not requests[0].named
+        else results.select([column.alias(name) if name == QUERY else col(name) for name in results.columns])
+    )
+
+
+def _metrics(requests: Sequence[Request], frame: DataFrame) -> list[Column]:
+    """Return the columns that a stream is observed by, with the names in METRIC_NAMES."""
+    delay = find_delay(requests[0].queries[0], frame)
+    late, zero = F.sum(col(LATE)), F.lit(0).cast(LongType())
+    found = (F.coalesce(late, zero), F.sum(col(KEPT)), F.max(col(OPEN)), F.min(col(END)), F.sum(col(KEYS)))
+    every = (*found, F.max(F.lit(delay).cast(LongType())), _batch_distance())
+    return [column.alias(name) for column, name in zip(every, METRIC_NAMES, strict=True)]
+
+
+def find_delay(request: Request, frame: DataFrame) -> int:
+    """Return how far the watermark of a stream is behind, in milliseconds, or raise if there is none."""
+    batch.check_columns(request, frame)
+    _check_stream(request, frame)
+    return int((frame.schema[request.options.time].metadata or {})[DELAY])
+
+
+def _batch_distance() -> Column:
+    """Return how many batches lie between the states of buckets, which is 0; an error if it is not.
+
+    All buckets have a turn in the same batches: a task that packs rows has a parcel for each of them, and their
+    timers are for the same watermark. So state that is older than that of other buckets is not what was last kept.
+    No task sees the state of two partitions, so it is known when the batch has ended.
+    """
+    apart = F.max(col(BEFORE)) - F.min(col(BEFORE))
+    error = str(damage_error("that of one partition is of an earlier batch than that of another"))
+    # In two pieces, for Spark prints its plan with every failure, and this is not to be found there.
+    text = F.concat(F.lit(error[:5]), F.lit(error[5:]))
+    return F.when(apart > 0, F.raise_error(text).cast(LongType())).otherwise(apart)
 
 
 def explain(requests: Sequence[Request], frame: DataFrame) -> Iterator[tuple[str, str]]:
@@ -86,34 +152,33 @@ def plan_stream(requests: Sequence[Request], frame: DataFrame) -> tuple[StreamJo
     schema = schema_of(requests, check)
     _check_session(requests[0], frame.sparkSession)
     lows, rows = batch.lower_frame(requests, frame)
-    return make_stream_job(requests, lows, batch.task_schema(rows), schema), rows, schema
+    most = _read_buckets(requests[0], frame.sparkSession)
+    return make_stream_job(requests, lows, batch.task_schema(rows), schema, most), rows, schema
 
 
 def make_stream_job(
-    requests: Sequence[Request], lows: Sequence[Lowered], rows: pa.Schema, schema: pa.Schema
+    requests: Sequence[Request], lows: Sequence[Lowered], rows: pa.Schema, schema: pa.Schema, most: int = MOST
 ) -> StreamJob:
     """Return what workers need to know of parts over a stream, with the columns of its rows and of the results."""
     mode = requests[0].output_mode or "append"
-    spread = [_spread_keys(low, mode == "update") for low in lows]
+    spread = [spread_keys(low.plan, mode == "update") for low in lows]
+    first = number_parts([bool(keys) for keys in spread])
+    standings = [request.standing or one for request, one in zip(requests, first, strict=True)]
     whole = all(set(keys) <= set(low.plan.bound.group) for low, keys in zip(lows, spread, strict=True))
     job = make_job(requests, lows, task_columns(lows, schema, not whole), not whole)
     runs = []
-    for request, low, run, keys in zip(requests, lows, job.runs, spread, strict=True):
+    for request, low, run, keys, standing in zip(requests, lows, job.runs, spread, standings, strict=True):
         columns = pa.schema([rows.field(name) for name in _columns_of(request, low)])
         identity = make_identity(
             request.options,
             **_name_queries(requests, request),
             **{"columns": ", ".join(f"{field.name}: {field.type}" for field in columns), "output mode": mode},
         )
+        if standing.tenure is not None:
+            identity["version"] = PARTS_VERSION
         names = tuple(low.plan.bound.keys[k].path[0] for k in keys)
-        runs.append(StreamRun(run, columns, names, identity))
+        runs.append(StreamRun(run, columns, names, identity, most, standing))
     return StreamJob(job, tuple(runs), mode == "update")
-
-
-def _spread_keys(low: Lowered, update: bool) -> tuple[int, ...]:
-    """Return the numbers of the keys by which rows are spread."""
-    # In update mode a window's value is sent by one bucket, so all of its group is there.
-    return tuple(k for k in low.plan.shuffle_keys if not update or k in low.plan.bound.group)
 
 
 def _columns_of(request: Request, low: Lowered) -> list[str]:
@@ -132,27 +197,24 @@ def _columns_of(request: Request, low: Lowered) -> list[str]:
 def _name_queries(requests: Sequence[Request], request: Request) -> dict[str, Any]:
     """Return the entries of an identity that say which queries a state is of: a text, or names and checksums."""
     if not request.named:
-        return {"query": _text(request)}
+        return {"query": request.text}
+    if request.standing is not None:
+        names = request.standing.names
+        sums = {name: query.checksum for name, query in zip(names, request.queries, strict=True)}
+        return {WORKLOAD: sums, SHARING: ", ".join(names)}
     queries = [query for each in requests for query in each.queries]
-    sums = {query.part.names[0]: sha256(_text(query).encode()).hexdigest()[:16] for query in queries}
-    sharing = "; ".join(", ".join(each.part.names) for each in requests)
-    return {WORKLOAD: sums, "sharing": sharing}
+    sums = {query.part.names[0]: query.checksum for query in queries}
+    return {WORKLOAD: sums, SHARING: "; ".join(", ".join(each.part.names) for each in requests)}
 
 
-def _text(request: Request) -> str:
-    """Return a query's text, however it was written, with the types that are defined beside it."""
-    types = [f"{name} AS {term_to_text(term)}" for name, term in request.plan.bound.types or ()]
-    return "\n".join([request.canonical, *types])
-
-
-def _explain_run(whole: StreamJob, stream: StreamRun, buckets: int) -> Iterator[tuple[str, str]]:
+def _explain_run(whole: StreamJob, stream: StreamRun, states: int) -> Iterator[tuple[str, str]]:
     """Yield how one run of a stream is evaluated."""
-    yield (
-        "spread",
-        f"{buckets} buckets, by {', '.join(stream.keys)}"
-        if stream.keys
-        else "one bucket: there is no key to spread rows by",
-    )
+    if not stream.keys:
+        yield "spread", "one bucket: there is no key to spread rows by"
+    else:
+        buckets = count_buckets(states, stream.most)
+        among = f" in {states} partitions" if buckets < states else ""
+        yield "spread", f"{count(buckets, 'bucket')}{among}, by {', '.join(stream.keys)}"
     yield "columns", ", ".join(stream.rows.names)
     if stream.make_live().folds:
         yield (
@@ -167,7 +229,43 @@ def _explain_run(whole: StreamJob, stream: StreamRun, buckets: int) -> Iterator[
     )
 
 
+def count_tasks(spark: SparkSession) -> int | None:
+    """Return how many tasks the partitions of the state are done by, None for one each.
+
+    A task has a cost of its own, so on one machine there are two for each core. On a cluster, where cores come and
+    go, every partition has its own.
+    """
+    if type(spark).__module__.startswith("pyspark.sql.connect"):
+        return None
+    cores = local_cores(str(spark.sparkContext.master))
+    return None if cores is None or 2 * cores >= partitions(spark) else 2 * cores
+
+
+def _warn_of_partitions(spark: SparkSession) -> None:
+    """Warn once of a session that has many more partitions than its machine has cores."""
+    if type(spark).__module__.startswith("pyspark.sql.connect"):
+        return
+    cores, there = local_cores(str(spark.sparkContext.master)), partitions(spark)
+    if cores is None or there <= MANY * cores or spark.sparkContext.applicationId in WARNED:
+        return
+    WARNED.add(spark.sparkContext.applicationId)
+    warn(
+        f"the state of a stream has {there} partitions, and this machine {count(cores, 'core')}: Spark opens and "
+        "commits each of them in every batch, which takes longer than the rows do; before the first start, for a "
+        f'checkpoint keeps their number, spark.conf.set("spark.sql.shuffle.partitions", "{2 * cores}")'
+    )
+
+
 # ---- what a stream cannot be asked
+
+
+def _read_buckets(request: Request, spark: SparkSession) -> int:
+    """Return the most buckets of the session's setting."""
+    text = str(spark.conf.get(BUCKETS, str(MOST)))
+    if not text.isdecimal() or not int(text):
+        message = f"{BUCKETS} is '{text}'"
+        raise request.place.mistake("bad-option", message, help="set it to a positive whole number")
+    return int(text)
 
 
 def _check_stream(request: Request, frame: DataFrame) -> None:
@@ -177,7 +275,7 @@ def _check_stream(request: Request, frame: DataFrame) -> None:
         raise place.mistake("bad-option", f"output_mode is '{mode}'", help="choose 'append' or 'update'")
     if request.strategy is not None:
         raise place.mistake("bad-option", "a strategy is for batches", help="leave it out for a stream")
-    marked = [field.name for field in frame.schema.fields if "spark.watermarkDelayMs" in (field.metadata or {})]
+    marked = [field.name for field in frame.schema.fields if DELAY in (field.metadata or {})]
     if time not in marked:
         notes = [f"there is one on '{name}', and the query's time is '{time}'" for name in marked]
         message = f"the stream has no watermark on '{time}', so no window would ever end"
@@ -210,7 +308,13 @@ def _check_bounded(request: Request, frame: DataFrame, notes: Sequence[str]) -> 
     if window.unit == "events":
         why = "a window of events ends with the rows of its sub-stream, and of a silent one it never would"
         raise refuse(why, "write a window of time", window.span)
-    if request.output_mode == "update" and window.slide is None:
+    if isinstance(window, Drawn) and window.gap is None and window.most is None:
+        why = "a window with FROM may wait for its end for ever"
+        raise refuse(why, "write MAX, such as MAX 2 hours", window.span)
+    if isinstance(window, Drawn) and request.output_mode == "update":
+        why = "the next row may move the end of a session or window, and what was sent would stay with the reader"
+        raise refuse(why, "leave output_mode out", window.span)
+    if request.output_mode == "update" and bound.per_trigger:
         why = "a window without SLIDE ends where a trend does, and earlier rows may still take that trend away"
         raise refuse(why, "leave output_mode out, or write a SLIDE", window.span)
     for key in bound.keys:

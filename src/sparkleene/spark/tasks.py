@@ -14,7 +14,7 @@ from typing import TypeVar
 
 import pyarrow as pa
 
-from sparkleene.errors import Place, SparkleeneError, reported
+from sparkleene.errors import Place, SparkleeneError, report_faults
 from sparkleene.spark.jobs import Job, fit_columns
 
 Batches = Iterable[pa.RecordBatch]
@@ -49,7 +49,7 @@ class Total:
         """Add up a partition."""
         rows = list(batches)
         if rows:
-            with reported(*self.job.places):
+            with report_faults(*self.job.places):
                 total = self.job.add_up(pa.Table.from_batches(rows).drop_columns([ERROR]))
             yield from to_batches(total, self.schema)
 
@@ -70,7 +70,7 @@ def send_errors(
 ) -> Iterator[T]:
     """Yield what the work does; if it fails for a mistake in the data or in this package, what sends the error."""
     try:
-        with reported(*places):
+        with report_faults(*places):
             yield from work()
     except SparkleeneError as error:
         yield send(error.render())

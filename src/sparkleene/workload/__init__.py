@@ -53,12 +53,19 @@ class Workload:
         threads: int | None = None,
         strategy: Strategy | None = None,
         output_mode: OutputMode | None = None,
+        checkpoint: str | os.PathLike[str] | None = None,
     ) -> Any:
         """Evaluate all queries over a table and return one of the same kind, with a column `query`.
 
         Columns are those of all queries; where a query has no such column, its rows are NULL there. `data` and the
         options are those of `Query.run`. On Spark, queries that have keys in common share a scan and a shuffle.
+        With `checkpoint`, the folder that a stream will be started with, the workload may be another than the one
+        that wrote the checkpoint: queries that are in both go on, and a warning says when each new one begins.
         """
+        if checkpoint is not None:
+            if strategy is not None or engine == "local":
+                raise _mistake("a checkpoint is for streams", "leave out engine= and strategy=")
+            return self.prepared.run_from(checkpoint, data, output_mode)
         result, stats = self.prepared.run(data, engine, threads, strategy, output_mode)
         if stats is not None:
             self._stats = self._stats_of_thread.last = stats
@@ -127,7 +134,7 @@ class Workload:
 
     @property
     def stats(self) -> Stats:
-        """What was shared in the last run in this process: the bursts of each sub-pattern, and how they were done.
+        """What was shared in the last run in this process: automata, and the bursts of each sub-pattern.
 
         A burst is a run of rows of one set of types. Tasks of Spark do not report theirs. A thread that has run the
         workload sees its own last run, whatever others do at the same time.
@@ -137,6 +144,7 @@ class Workload:
         >>> both = workload({x: f"RETURN COUNT(*) PATTERN SEQ({x}, T+, E)" for x in "AB"}, sharing="always")
         >>> result = both.run(table)
         >>> print(both.stats)
+        one automaton: A, B
         A: 1 bursts of 1 rows, 1 shared with 1 rows, 1 snapshots, 0 columns
         T: 1 bursts of 37 rows, 1 shared with 37 rows, 2 snapshots, 0 columns
         E: 1 bursts of 1 rows, 1 shared with 1 rows, 2 snapshots, 0 columns

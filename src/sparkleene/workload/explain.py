@@ -7,12 +7,14 @@ from dataclasses import replace
 
 from sparkleene.engine.bursts import EXPECTED, expected, pays_from
 from sparkleene.language.ast import And
+from sparkleene.language.bound import Window
 from sparkleene.plan.part import Part
 from sparkleene.plan.plan import Plan
 from sparkleene.plan.text import count
 from sparkleene.workload.merge import find_joints
 
 MOST = 12  # names in a line
+OVERLAP = 2  # from so many windows to a row on, they may be put together from panes or rows
 
 
 def explain(parts: Sequence[Part], sharing: str) -> str:
@@ -37,9 +39,10 @@ def explain(parts: Sequence[Part], sharing: str) -> str:
             if sharing != "never" and total > 1:
                 lines.append(f"  {'because':<11} {_reason(part.plan)}")
     if sharing != "never":
-        for joint in find_joints(parts):
-            lines.append(f"Panes: {_list_names(joint.part.names)}")
-            text = "windows are made of common panes where that costs less than each kind by itself"
+        for joint in find_joints(parts, sharing == "always"):
+            lines.append(f"Windows: {_list_names(joint.part.names)}")
+            text = "common panes, or windows of all that hold the same rows once, "
+            text += "in any case" if sharing == "always" else "where that costs less than each kind by itself"
             lines.append(f"  {'states':<11} {len(joint.part.plan.machine.states)}; {text}")
     return "\n".join(lines)
 
@@ -56,23 +59,41 @@ def _together(part: Part) -> Iterator[tuple[str, str]]:
     totals = len({replace(output, name="") for output in plan.bound.outputs})
     if totals < len(plan.bound.outputs):
         yield "aggregates", f"{totals} of {len(plan.bound.outputs)} are different"
-    if not plan.physical.bursts:
-        return
+    if plan.physical.bursts:
+        yield from _snapshots(plan)
+
+
+def _snapshots(plan: Plan) -> Iterator[tuple[str, str]]:
+    """Tell of each type whether its bursts are shared, in windows that are run one by one."""
     types: dict[str, set[int]] = {}
     for i, label in enumerate(plan.bound.labels):
         types.setdefault(label.type, set()).add(i)
+    overlap, sums = _overlap(plan), len(plan.aggregates.totals)
     for type, labels in types.items():
+        if any(plan.machine.negated >> i & 1 for i in labels):
+            continue  # its rows move partial trends
         found = plan.copy_finder.copies(frozenset(labels))
         template, copies = max(found.items(), key=lambda item: len(item[1]))
-        if len(copies) > 1:
-            rows, together = expected(
-                template, len(copies), EXPECTED * len(template.steps) / max(1, template.slots)
-            )
-            least = pays_from({template: copies})
-            when = "is never shared" if least is None else f"is shared from {count(least, 'row')} on"
-            size = f"{len(copies)} copies of {count(template.inner, 'state')}"
-            cost = f"a burst of {EXPECTED:.0f} rows costs {together / rows:.2f} of them, and {when}"
-            yield "snapshots", f"{type}: {size}; {cost}"
+        if len(copies) == 1:
+            continue
+        if overlap >= OVERLAP:
+            text = f"{overlap:g} windows hold a row: bursts are shared only where these cost least one by one"
+            yield "snapshots", text
+            return
+        rows, together = expected(
+            template, len(copies), EXPECTED * len(template.steps) / max(1, template.slots), sums
+        )
+        least = pays_from({template: copies}, sums)
+        when = "is never shared" if least is None else f"is shared from {count(least, 'row')} on"
+        size = f"{len(copies)} copies of {count(template.inner, 'state')}"
+        cost = f"a burst of {EXPECTED:.0f} rows costs {together / rows:.2f} of them, and {when}"
+        yield "snapshots", f"{type}: {size}; {cost}"
+
+
+def _overlap(plan: Plan) -> float:
+    """Return how many windows hold a row."""
+    window = plan.bound.window
+    return float(window.size / window.slide) if isinstance(window, Window) and window.slide else 1.0
 
 
 def _reason(plan: Plan) -> str:
@@ -80,12 +101,12 @@ def _reason(plan: Plan) -> str:
     bound = plan.bound
     if isinstance(bound.pattern, And):
         return "pairs of trends (AND) have a machine of their own"
-    if bound.window is not None and bound.window.slide is None:
-        return "its windows end where its own trends do"
-    if any(key.labels is not None for key in bound.keys):
-        return "a key binds some of its events only"
+    if plan.every_row and len(plan.universal) < len(bound.keys):
+        return "a key binds some of its events only, and the others count in their order"
     if plan.aggregates.each:
         return "EACH asks which events are in its own trends"
+    if bound.chooses:
+        return "it chooses among its trends by what they are as a whole"
     if plan.pairs and bound.semantics != "skip-till-any-match":
         return f"it compares neighbours under {bound.semantics}"
     return "no other query has its semantics, window, keys and groups, or one machine for both is larger than two"

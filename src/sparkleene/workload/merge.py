@@ -11,18 +11,17 @@ from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from sparkleene.language.ast import And
-from sparkleene.language.bound import Bound, Label, Output, Term
+from sparkleene.language.bound import Bound, Key, Label, Output, Term, Window
 from sparkleene.plan.aggregates import aggregates
-from sparkleene.plan.machine import MAX_STATES, MachineTooLarge, build
+from sparkleene.plan.machine import MAX_NEGATED, MAX_STATES, MachineTooLarge, build
 from sparkleene.plan.part import Member, Part
-from sparkleene.plan.physical import search
 from sparkleene.plan.plan import Plan
 from sparkleene.plan.positions import positions, reverse_positions
 from sparkleene.plan.predicates import pairs
+from sparkleene.plan.sole_events import find_sole_events
 
 MOST_LABELS = 62
 WORTH = 1.5  # how many times the numbers one pass over the rows may hold, for it saves the others
-_HARD = {"divide and conquer": 2, "scan": 3}  # kernels that one query must not bring upon the others
 
 
 @dataclass(frozen=True)
@@ -33,12 +32,13 @@ class Joint:
     members: tuple[Part, ...]
 
 
-def find_joints(parts: Sequence[Part]) -> list[Joint]:
-    """Find the parts whose windows can be made of common panes."""
+def find_joints(parts: Sequence[Part], always: bool = False) -> list[Joint]:
+    """Find the parts that differ in their windows, and can be evaluated together all the same."""
     kinds: dict[Hashable, list[Part]] = {}
     for part in parts:
         bound = part.plan.bound
-        slides = bound.window is not None and bound.window.slide is not None and bound.window.unit != "events"
+        window = bound.window
+        slides = isinstance(window, Window) and window.slide is not None and window.unit != "events"
         kind = _kind(part.members[0])
         if slides and not part.plan.pairs and isinstance(kind, tuple):
             semantics, _, *rest = kind
@@ -46,7 +46,7 @@ def find_joints(parts: Sequence[Part]) -> list[Joint]:
     found = []
     for members in kinds.values():
         queries = [member for part in members for member in part.members]
-        if len(members) > 1 and (whole := merge(queries)) is not None:
+        if len(members) > 1 and (whole := merge(queries, always)) is not None:
             found.append(Joint(whole, tuple(members)))
     return found
 
@@ -69,16 +69,23 @@ def _kind(query: Member) -> Hashable:
     """Return what queries must have in common for one machine; a query that shares none has its own name."""
     plan = query.plan
     bound = plan.bound
-    per_trigger = bound.window is not None and bound.window.slide is None
-    typed = any(key.labels is not None for key in bound.keys)
-    if per_trigger or typed or isinstance(bound.pattern, And) or plan.aggregates.trackers or plan.aggregates.each:
+    typed = len(plan.universal) < len(bound.keys)
+    if (typed and plan.every_row) or len({key.path for key in bound.keys}) < len(bound.keys):
         return query.name
-    if plan.pairs and bound.semantics != "skip-till-any-match":
+    if isinstance(bound.pattern, And) or plan.aggregates.trackers or plan.aggregates.each:
         return query.name
-    keys = frozenset(key.path for key in bound.keys)
+    if bound.chooses or (plan.pairs and bound.semantics != "skip-till-any-match"):
+        return query.name
+    # Which sub-streams there are is told by the values of a key that events of these types have.
+    keys = frozenset((key.path, _types_of_key(bound, key)) for key in bound.keys)
     group = tuple(bound.keys[k].path for k in bound.group)
-    hardest = max((_HARD.get(search(pair, bound.semantics), 1) for pair in plan.pairs), default=0)
-    return bound.semantics, bound.window, bound.types is None, keys, group, hardest
+    # One query must not bring a slower kernel upon the others.
+    return bound.semantics, bound.window, bound.types is None, keys, group, plan.physical.untied
+
+
+def _types_of_key(bound: Bound, key: Key) -> frozenset[str] | None:
+    """Return the types of the labels that a key binds, None if it binds every row."""
+    return None if key.labels is None else frozenset(bound.labels[i].type for i in key.labels)
 
 
 def _totals(plan: Plan) -> list[tuple[str, ...]]:
@@ -103,17 +110,20 @@ def _merge_or_halve(queries: Sequence[Member], always: bool) -> list[Part]:
     if (part := merge(queries, always)) is not None:
         return [part]
     sorted_queries = sorted(queries, key=lambda query: _totals(query.plan))
-    totals = [_totals(query.plan) for query in sorted_queries]
-    middle = len(sorted_queries) // 2
-    if totals[0] != totals[-1]:  # not between queries that add up the same
-        changes = [i for i in range(1, len(totals)) if totals[i] != totals[i - 1]]
-        middle = min(changes, key=lambda i: abs(i - middle))
+    middle = _middle([_totals(query.plan) for query in sorted_queries])
     halves = ({query.name for query in sorted_queries[:middle]}, {query.name for query in sorted_queries[middle:]})
     return [
         part
         for half in halves
         for part in _merge_or_halve([query for query in queries if query.name in half], always)
     ]
+
+
+def _middle(totals: Sequence[object]) -> int:
+    """Return where halves part, not between queries that add up the same if some do not."""
+    middle = len(totals) // 2
+    changes = [i for i in range(1, len(totals)) if totals[i] != totals[i - 1]]
+    return min(changes, key=lambda i: abs(i - middle)) if changes else middle
 
 
 def _single(query: Member) -> Part:
@@ -138,6 +148,8 @@ def merge(queries: Sequence[Member], always: bool = False) -> Part | None:
         for bound, places in zip(bounds, numbers, strict=True)
     )
     negated = sum(1 << i for i, label in enumerate(labels) if label.negated)
+    if adjacent and negated.bit_count() > MAX_NEGATED:  # the plan looks at every set of them
+        return None
     paths = [key.path for key in bounds[0].keys]
     outputs: list[Output] = []
     members: list[Member] = []
@@ -145,7 +157,9 @@ def merge(queries: Sequence[Member], always: bool = False) -> Part | None:
         own = tuple(range(len(outputs), len(outputs) + len(bound.outputs)))
         members.append(replace(query, outputs=own))
         key_places = [paths.index(key.path) for key in bound.keys]
-        outputs += [_relabel(one, places, key_places) for one in bound.outputs]
+        found = find_sole_events(bound.outputs, query.plan.machine.operands)
+        outputs += [_relabel(one, places, key_places) for one in found]
+    keys = tuple(_merge_key(key, bounds, numbers) for key in bounds[0].keys)
     derived = tuple(dict.fromkeys(one for bound in bounds for one in bound.derived))
     if len({one.name for one in derived}) < len(derived):
         return None
@@ -159,6 +173,7 @@ def merge(queries: Sequence[Member], always: bool = False) -> Part | None:
         labels=labels,
         local=local,
         adjacent=adjacent,
+        keys=keys,
         group_names=groups,
         outputs=tuple(outputs),
         types=types,
@@ -166,12 +181,20 @@ def merge(queries: Sequence[Member], always: bool = False) -> Part | None:
         finish=None,  # of each query by itself
     )
     alone = sum(_numbers(query.plan) for query in queries)
-    most = MAX_STATES if always else min(MAX_STATES, int(WORTH * alone / aggregates(bound).width))
+    most = MAX_STATES if always else min(MAX_STATES, int(WORTH * alone / aggregates(bound, outputs).width))
     try:
-        machine = build(operands, bounds[0].semantics, len(labels), negated, per_query=True, most=most)
+        machine = build(operands, bounds[0].semantics, negated, per_query=True, most=most)
     except MachineTooLarge:
         return None
-    return Part(_cheaper(Plan(bound, machine, pairs(adjacent))), tuple(members))
+    return Part(_cheaper(Plan(bound, machine, pairs(adjacent, bound.time))), tuple(members))
+
+
+def _merge_key(key: Key, bounds: Sequence[Bound], numbers: Sequence[Sequence[int]]) -> Key:
+    """Return a key of all queries over the labels of all."""
+    if key.labels is None:
+        return key
+    of_each = [next(one.labels or () for one in bound.keys if one.path == key.path) for bound in bounds]
+    return Key(key.path, frozenset(at[i] for at, some in zip(numbers, of_each, strict=True) for i in some))
 
 
 def _relabel(output: Output, places: Sequence[int], key_places: Sequence[int]) -> Output:
@@ -195,7 +218,7 @@ def _cheaper(plan: Plan) -> Plan:
         return plan
     operands = tuple(map(reverse_positions, machine.operands))
     try:
-        other = build(operands, machine.semantics, len(plan.bound.labels), machine.negated, per_query=True)
+        other = build(operands, machine.semantics, machine.negated, per_query=True)
     except MachineTooLarge:
         return plan
     backward = replace(plan, backward=other)
@@ -205,8 +228,8 @@ def _cheaper(plan: Plan) -> Plan:
 def _labels(bounds: Sequence[Bound]) -> tuple[tuple[Label, ...], tuple[tuple[Term, ...], ...], list[list[int]]]:
     """Return the labels of all queries with their conditions, and for each query where its own are.
 
-    Labels are the same if type and conditions are, also those on neighbours. Those of one query stay different:
-    its first of a kind is the first of that kind everywhere, and so on.
+    Labels are the same if type, keys and conditions are, also those on neighbours. Those of one query stay
+    different: its first of a kind is the first of that kind everywhere, and so on.
     """
     found: dict[Hashable, int] = {}
     labels: list[Label] = []
@@ -237,7 +260,10 @@ def _labels(bounds: Sequence[Bound]) -> tuple[tuple[Label, ...], tuple[tuple[Ter
 
 def _kinds_of_labels(bound: Bound, between: Mapping[tuple[int, int], frozenset[Term]]) -> list[Hashable]:
     """Return what makes a label the same as another query's."""
-    simple = [(label.type, conditions) for label, conditions in zip(bound.labels, bound.local, strict=True)]
+    binding = [
+        frozenset(key.path for key in bound.keys if i in (key.labels or ())) for i in range(len(bound.labels))
+    ]
+    simple = list(zip((label.type for label in bound.labels), bound.local, binding, strict=True))
     kinds: list[Hashable] = []
     seen: dict[Hashable, int] = {}
     for i, kind in enumerate(simple):

@@ -7,10 +7,12 @@ from dataclasses import dataclass, replace
 
 import pyarrow as pa
 
+from sparkleene.columns.arrow import make_array
 from sparkleene.columns.fields import describe_type
 from sparkleene.engine.memo import Memo
 from sparkleene.engine.results import select_member
 from sparkleene.engine.run import Evaluated, Run
+from sparkleene.engine.shared_order import share_orders
 from sparkleene.errors import DataError, Diagnostic
 from sparkleene.plan.part import Member, Part
 from sparkleene.workload.panes import evaluate_by_panes
@@ -36,11 +38,12 @@ def evaluate_queries(
     table: pa.Table,
     joints: Sequence[JointRun] = (),
     select: Callable[[Run, pa.Table], pa.Table] = _whole_table,
+    shares: bool = False,
 ) -> Iterator[tuple[Member, Evaluated]]:
     """Evaluate runs over a table; give each query and what is its own of the results.
 
     Runs of a joint share panes where that costs less than each by itself. `select` may leave out rows that have no
-    part in a run.
+    part in a run. With `shares` runs that have keys in common share one order of rows.
     """
     memo = Memo()
     done: set[str] = set()
@@ -48,9 +51,12 @@ def evaluate_queries(
         for member, evaluated in _evaluate_joint(joint, select(joint.run, table)):
             done.add(member.name)
             yield member, evaluated
-    for run in (replace(run, memo=memo) for run in runs):
-        if run.part.names[0] not in done:
-            yield from divide_members(run.evaluate(select(run, table)))
+    left = [replace(run, memo=memo) for run in runs if run.part.names[0] not in done]
+    orders = share_orders([(run.plan, run.options) for run in left]) if shares else [None] * len(left)
+    for n, run in enumerate(left):
+        rows = select(run, table) if orders[n] is None else table
+        yield from divide_members(replace(run, shared=orders[n]).evaluate(rows))
+        orders[n] = None  # the last one lets go of the rows
 
 
 def divide_members(evaluated: Evaluated) -> Iterator[tuple[Member, Evaluated]]:
@@ -74,7 +80,7 @@ def unite_results(results: Mapping[str, pa.Table]) -> pa.Table:
     """Return all rows in one table, each with the name of its query; columns that a query lacks are NULL."""
     unite_schemas({name: table.schema for name, table in results.items()})
     tables = [
-        table.add_column(0, pa.field(QUERY, pa.string()), pa.array([name] * table.num_rows, pa.string()))
+        table.add_column(0, pa.field(QUERY, pa.string()), make_array([name] * table.num_rows, pa.string()))
         for name, table in results.items()
     ]
     return pa.concat_tables(tables, promote_options="default")

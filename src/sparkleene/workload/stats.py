@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from sparkleene.engine.run import Evaluated
@@ -34,19 +34,34 @@ class BurstStats:
 
 
 class Stats(tuple[BurstStats, ...]):
-    """The bursts of all sets of types."""
+    """The bursts of all sets of types, and which queries were evaluated together, or had one order of rows."""
 
-    __slots__ = ()
+    together: tuple[tuple[str, ...], ...]
+    orders: tuple[tuple[str, ...], ...]
+
+    def __new__(
+        cls,
+        bursts: Iterable[BurstStats] = (),
+        together: Iterable[tuple[str, ...]] = (),
+        orders: Iterable[tuple[str, ...]] = (),
+    ) -> Stats:
+        """Take what was counted, and the names of queries: of each automaton and each order that is of several."""
+        made = super().__new__(cls, bursts)
+        made.together, made.orders = tuple(together), tuple(orders)
+        return made
 
     def __str__(self) -> str:
-        """Say it, a line for each set of types."""
-        return "\n".join(map(str, self)) or "no bursts: no queries share a machine that does them at once"
+        """Say it, a line for each automaton of several queries and for each set of types."""
+        lines = [f"one order of rows: {', '.join(names)}" for names in self.orders if names not in self.together]
+        lines += [f"one automaton: {', '.join(names)}" for names in self.together]
+        return "\n".join([*lines, *map(str, self)]) or "no queries share an automaton"
 
 
-def gather_stats(evaluations: Iterable[Evaluated]) -> Stats:
-    """Gather what was counted in evaluations, of which several may be of one part."""
+def gather_stats(evaluations: Mapping[str, Evaluated]) -> Stats:
+    """Gather what was counted in the evaluations of queries, of which several may be of one part."""
     found = []
-    runs = {id(each.bursts): (each.part, each.bursts) for each in evaluations}
+    every = list(evaluations.values())
+    runs = {id(each.bursts): (each.part, each.bursts) for each in every}
     for part, bursts in runs.values():
         if bursts is None:
             continue
@@ -56,4 +71,14 @@ def gather_stats(evaluations: Iterable[Evaluated]) -> Stats:
             count = sum(map(len, copies.values()))
             if any(counter):
                 found.append(BurstStats(types, part.names, count, *counter))
-    return Stats(found)
+    together = dict.fromkeys(each.part.names for each in every if each.part.is_shared)
+    return Stats(found, together, _find_orders(evaluations))
+
+
+def _find_orders(evaluations: Mapping[str, Evaluated]) -> list[tuple[str, ...]]:
+    """Return the queries whose rows were put in order once for several."""
+    orders: dict[int, list[str]] = {}
+    for name, each in evaluations.items():
+        rows = each.rows
+        orders.setdefault(id(rows.tick if rows.order is None else rows.order), []).append(name)
+    return [tuple(names) for names in orders.values() if len(names) > 1]

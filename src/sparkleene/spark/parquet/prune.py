@@ -10,10 +10,11 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from sparkleene.columns.arrow import as_numpy
 from sparkleene.columns.expressions import evaluate
-from sparkleene.columns.fields import as_numpy, kind
+from sparkleene.columns.fields import kind
 from sparkleene.errors import SparkleeneError
-from sparkleene.language.bound import Bound, Call, Field, Key, Literal_, Op, Path, Term
+from sparkleene.language.bound import Bound, Call, Drawn, Field, Key, Literal_, Op, Path, Term
 from sparkleene.language.operators import FLIPPED, NEGATED
 from sparkleene.language.trees import is_constant
 
@@ -66,9 +67,9 @@ def can_matter(bound: Bound, type_column: str | None, count: int, ends: Lookup) 
 def only_labelled(bound: Bound) -> bool:
     """Tell whether rows that can have no label leave the result as it is.
 
-    Under contiguous semantics they part trends, and windows in events count them.
+    Under contiguous semantics they part trends, and windows in events count them; others may be drawn by them.
     """
-    counted = bound.window is not None and bound.window.unit == "events"
+    counted = isinstance(bound.window, Drawn) or (bound.window is not None and bound.window.unit == "events")
     partial = any(key.labels is not None for key in bound.keys)
     return not (bound.semantics == "contiguous" or counted or partial)
 

@@ -123,13 +123,13 @@ def _what(values: dict[str, Any], stream: str | None, made: dict[str, str]) -> l
 def _where(right: Callable[[Any], bool], convert: Callable[[str], Value]) -> Callable[[str], Value]:
     """Return a conversion that refuses some values."""
 
-    def converted(text: str) -> Value:
+    def convert_checked(text: str) -> Value:
         value = convert(text)
         if not right(value):
             raise ValueError(text)
         return value
 
-    return converted
+    return convert_checked
 
 
 def _bound(text: str) -> int | Fraction:

@@ -63,7 +63,7 @@ class Order:
 
     @property
     def longest(self) -> int:
-        """What no delay reaches."""
+        """A delay that is longer than that of any row."""
         return self.bound * (LATE if self.late else 1)
 
     def delays(self, numbers: Numbers) -> Numbers:

@@ -31,7 +31,7 @@ def _absolute(term: Call, values: list[Value]) -> Made:
     return least, _integer(F.when(~least, F.abs(whole)), (0, INT64[1]))
 
 
-def _rounded(term: Call, values: list[Value]) -> Made:
+def _round(term: Call, values: list[Value]) -> Made:
     given = number(values[0])
     digits = term.args[1].value if len(term.args) > 1 and isinstance(term.args[1], Literal_) else 0
     assert isinstance(digits, int)
@@ -52,7 +52,7 @@ def _whole(term: Call, values: list[Value]) -> Made:
     return None, _integer(F.when(inside, found))
 
 
-def _chosen(term: Call, values: list[Value]) -> Made:
+def _make_choice(term: Call, values: list[Value]) -> Made:
     known = [value for value in values if not isinstance(value.type, T.NullType)]
     if not known:
         raise Unsure
@@ -88,12 +88,12 @@ def _like(term: Call, values: list[Value]) -> Made:
 
 FUNCTIONS: dict[str, Callable[[Call, list[Value]], Made]] = {
     "abs": _absolute,
-    "round": _rounded,
+    "round": _round,
     "floor": _whole,
     "ceil": _whole,
-    "least": _chosen,
-    "greatest": _chosen,
-    "coalesce": _chosen,
+    "least": _make_choice,
+    "greatest": _make_choice,
+    "coalesce": _make_choice,
     "like": _like,
     "lower": lambda term, values: (None, Value(F.lower(_text(values)), T.StringType())),
     "upper": lambda term, values: (None, Value(F.upper(_text(values)), T.StringType())),

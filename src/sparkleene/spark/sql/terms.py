@@ -19,7 +19,7 @@ from sparkleene.columns.durations import TIMES
 from sparkleene.errors import Place, Span
 from sparkleene.language.bound import Bound, Term
 from sparkleene.spark.sql.translate import Translator
-from sparkleene.spark.sql.values import DOUBLE, INTEGERS, LONG, NO_TEXT, Unsure, column, combine, is_comparable
+from sparkleene.spark.sql.values import INTEGERS, LONG, NO_TEXT, Unsure, column, combine, is_comparable
 
 _MASKS = ((7, T.ByteType()), (15, T.ShortType()), (31, T.IntegerType()), (64, LONG))
 
@@ -37,32 +37,12 @@ def value(
         settled = translator.settle(term)
         if settled.kind in (*TIMES, "duration") and not settled.is_plain:
             return None
-        found = translator.checked(settled.term)
+        found = translator.check_overflow(settled.term)
     except Unsure:
         return None
     if isinstance(found.type, INTEGERS):
         return found.column.cast(LONG), LONG
     return (found.column, found.type) if is_comparable(found.type) else None
-
-
-def row_value(
-    term: Term, schema: T.StructType, place: Place = NO_TEXT, zone: str | None = None
-) -> tuple[Column, T.DataType] | None:
-    """Return the value of a term as `columns.row_values.row_values` does, and its type; None where unsure.
-
-    That is as `value` has it, with durations as double in seconds, and times.
-    """
-    translator = Translator(schema, place, zone)
-    try:
-        settled = translator.settle(term)
-        if settled.is_plain or settled.kind not in (*TIMES, "duration"):
-            return value(term, schema, place, zone)
-        ticks = translator.checked(settled.term).column
-    except Unsure:
-        return None
-    if settled.kind == "duration":
-        return ticks.cast(DOUBLE) / F.lit(1e6), T.DoubleType()
-    return None if settled.zone is None else (F.timestamp_micros(ticks), T.TimestampType())
 
 
 def condition(term: Term, schema: T.StructType, place: Place = NO_TEXT, zone: str | None = None) -> Column | None:

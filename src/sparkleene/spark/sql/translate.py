@@ -65,7 +65,7 @@ class Translator:
 
     def checked_value(self, term: Term) -> Value:
         """Return a term's value; an overflow in any part of it is an error, for that part may not be computed."""
-        return self.checked(self.settle(term).term)
+        return self.check_overflow(self.settle(term).term)
 
     def settle(self, term: Term) -> Settled:
         """Return a term over plain numbers in place of times and durations."""
@@ -82,7 +82,7 @@ class Translator:
             raise Unsure
         return settled
 
-    def checked(self, term: Term) -> Value:
+    def check_overflow(self, term: Term) -> Value:
         """Return the value of a settled term, with its overflows checked."""
         self.overflows.clear()
         found = self.value(term)

@@ -27,6 +27,23 @@ def spread_ids(count: int, rank: int = 0) -> tuple[int, ...]:
     return tuple(order[np.cumsum(there) - there + rank].tolist())
 
 
+def scatter(count: int, most: int, first: int) -> list[int]:
+    """Return the partitions that have buckets, so many of all, one of which is the first bucket's.
+
+    Where one task does several partitions, these may be neighbours, or every second, every third and so on. So the
+    partitions are neither the first ones nor at equal distances.
+
+    >>> scatter(4, 4, 1), scatter(16, 4, 6)
+    ([0, 1, 2, 3], [0, 6, 10, 15])
+    """
+    found = []
+    for i in range(most):
+        begin, end = i * count // most, (i + 1) * count // most
+        size = end - begin
+        found.append(first if begin <= first < end else begin + (i + i // size) % size)
+    return found
+
+
 def hash_ids(ids: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
     """Return Spark's hash of integers: Murmur3 of their four bytes, with the seed 42."""
 

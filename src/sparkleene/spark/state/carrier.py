@@ -7,6 +7,7 @@ bytes are opened where rows are.
 
 from __future__ import annotations
 
+import gc
 import pickle
 import sys
 from collections.abc import Iterator
@@ -14,6 +15,11 @@ from typing import Any
 
 from pyspark import cloudpickle
 from pyspark.sql.streaming.stateful_processor import StatefulProcessor
+from pyspark.sql.types import BinaryType, LongType, StructType
+
+# As types, for Spark would ask the JVM what texts mean, six times in every partition.
+_KEPT = StructType().add("kept", BinaryType())
+_NUMBER = StructType().add("number", LongType())
 
 
 class Carrier(StatefulProcessor):
@@ -28,8 +34,8 @@ class Carrier(StatefulProcessor):
         """Open the state."""
         self.variables = (
             handle,
-            handle.getValueState("head", "kept binary"),
-            handle.getMapState("segments", "number bigint", "kept binary"),
+            handle.getValueState("head", _KEPT),
+            handle.getMapState("segments", _NUMBER, _KEPT),
         )
 
     def _processor(self) -> Any:
@@ -40,14 +46,18 @@ class Carrier(StatefulProcessor):
 
     def handleInputRows(self, key: Any, rows: Iterator[Any], timerValues: Any) -> Iterator[Any]:
         """Keep the rows of a bucket."""
-        yield from self._processor().keep_rows(key[0], rows)
+        yield from self._processor().keep_rows(key[0], rows, timerValues.getCurrentWatermarkInMs())
 
     def handleExpiredTimer(self, key: Any, timerValues: Any, expiredTimerInfo: Any) -> Iterator[Any]:
         """Send the windows that the watermark has passed."""
         yield from self._processor().move_watermark(key[0], timerValues.getCurrentWatermarkInMs())
 
     def close(self) -> None:
-        """Do nothing: there is nothing to close."""
+        """Let the worker collect garbage quickly, see spark/garbage.py."""
+        if self.processor is not None:
+            self.processor.close()
+        elif not gc.get_freeze_count():
+            gc.freeze()
 
 
 def make_carrier(processor: Any) -> Carrier:

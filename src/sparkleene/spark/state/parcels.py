@@ -13,9 +13,10 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 import pyarrow as pa
 
-from sparkleene.columns.fields import as_numpy
+from sparkleene.columns.arrow import as_numpy
 from sparkleene.columns.ipc import to_bytes, to_table
 from sparkleene.ongoing.seal import seal
+from sparkleene.ongoing.tenure import Reach
 from sparkleene.spark.packing import by_bucket, chunks
 from sparkleene.spark.state.stream_job import StreamJob
 from sparkleene.spark.tasks import Batches, send_errors
@@ -84,7 +85,9 @@ class Enter:
         found = {bucket: Parcel() for some in ids for bucket in some}
         lives[0].times(table)  # rows without a label need a time too
         rest = np.ones(table.num_rows, bool)
-        for run, live, some in zip(self.stream.runs, lives, ids, strict=True):
+        # Parts that end are the last to count a row, for they may have let go of all by now.
+        every = zip(self.stream.runs, lives, ids, strict=True)
+        for run, live, some in sorted(every, key=lambda one: one[1].reach.last is not None):
             rows = table.select(run.rows.names)
             needed = find_needed(live, rows)
             rows = rows.append_column(COUNTED, pa.array(rest))
@@ -107,10 +110,12 @@ def find_needed(live: Live, rows: pa.Table) -> np.ndarray[Any, Any]:
     needed = np.ones(rows.num_rows, bool)
     if masks and not plan.every_row:
         needed &= np.asarray(as_numpy(rows.column(masks[-1]))) != 0
-    for k in plan.universal:
+    for k in plan.needed_keys:
         key = rows.column(plan.bound.keys[k].path[0])
         if key.null_count:
             needed &= key.is_valid().to_numpy()
+    if live.reach != Reach():
+        needed &= live.reach.find_inside(live.times(rows))
     return needed
 
 

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
 import pyarrow as pa
 
 from sparkleene.columns.ipc import to_bytes
 from sparkleene.ongoing.seal import damage_error
+from sparkleene.spark.garbage import spare_modules
 from sparkleene.spark.state.parcels import read_parcels
-from sparkleene.spark.state.stream_job import LATE, StreamJob
+from sparkleene.spark.state.stream_job import LATE, METRICS, StreamJob, find_batch
 from sparkleene.spark.tasks import error_batch, send_errors, to_batches
 
 if TYPE_CHECKING:  # Spark loads a processor on the driver too, which has no use for kernels
@@ -26,7 +28,8 @@ class Processor:
     def __init__(self, stream: StreamJob) -> None:
         """Take the runs."""
         self.stream = stream
-        self.before: int | None = None  # the bucket whose turn was before
+        self.buckets: dict[int, Bucket] = {}  # those whose turn it was in this batch
+        self.unsaved: set[int] = set()  # those whose head is kept when their timer comes
 
     @cached_property
     def lives(self) -> list[Live]:
@@ -38,30 +41,42 @@ class Processor:
         """The number of the run that each bucket is of."""
         return {bucket: number for number, ids in enumerate(self.stream.bucket_ids()) for bucket in ids}
 
+    @cached_property
+    def batch(self) -> int | None:
+        """The number of this batch."""
+        return find_batch()
+
     def load(self, id: int) -> Bucket:
         """Return the bucket whose turn it is, as it was kept; a partition has one of each run."""
         from sparkleene.ongoing.live import Bucket
 
+        if id in self.buckets:
+            return self.buckets[id]
         bucket = Bucket.load(self.lives[self.owners.get(id, 0)], self.kept)
-        before, self.before = self.before, id
+        before = next(reversed(self.buckets), None)
         same = before is None or self.stream.partition(id) == self.stream.partition(before)
         if id not in self.owners or not same:
             raise damage_error(f"bucket {id} is in the partition of bucket {before}")
+        bucket.batch = self.batch
+        self.buckets[id] = bucket
         return bucket
 
     def open(self, handle: Any, head: Any, segments: Any) -> None:
         """Take the state's variables."""
         self.handle, self.kept = handle, Kept(head, segments)
 
-    def keep_rows(self, id: int, frames: Iterator[Any]) -> Iterator[Any]:
+    def keep_rows(self, id: int, frames: Iterator[Any], watermark: int) -> Iterator[Any]:
         """Keep the rows of a bucket's parcels; in update mode send the windows that they changed."""
         places = self.stream.job.places
-        yield from send_errors(lambda: self._keep_rows(id, frames), self._send_error, places)
+        yield from send_errors(lambda: self._keep_rows(id, frames, watermark), self._send_error, places)
 
-    def _keep_rows(self, id: int, frames: Iterator[Any]) -> Iterator[Any]:
-        new = self.kept.head() is None
+    def _keep_rows(self, id: int, frames: Iterator[Any], watermark: int) -> Iterator[Any]:
+        from sparkleene.ongoing.live import Packed
+
         bucket = self.load(id)
-        late, there = 0, bucket.next
+        new, there = bucket.new, bucket.next
+        bucket.join_generation(watermark)
+        found = []
         for frame in frames:
             for parcel in read_parcels(frame):
                 if parcel.error is not None:
@@ -69,39 +84,69 @@ class Processor:
                     return
                 if parcel.kept is not None:
                     rows, first, last = map(int, parcel[:3])
-                    late += bucket.add(parcel.kept, rows, first, last, parcel.counted)
+                    found.append(Packed(parcel.kept, rows, first, last, parcel.counted))
+        late = bucket.add_all(found)
         added = [segment for segment in bucket.segments if segment.number >= there]
         if self.stream.update and added:
             fresh = pa.concat_tables([bucket.read(segment) for segment in added], promote_options="permissive")
             for evaluated in bucket.evaluate_early(fresh):
-                yield from self._send(self.stream.job.write_all(evaluated, zeros=True))
-        if added or new:
+                yield from self._send([self.stream.job.write_all(evaluated, zeros=True)])
+        if added:
             bucket.tidy()
-            bucket.save()
         if new:
             self.handle.registerTimer(1)
-        if late:
-            yield from self._send(pa.table({LATE: pa.array([late])}))
+        clock = bucket.live.clock
+        due = not bucket.over and clock(watermark) > bucket.seen  # the timer comes next, and tells the rest
+        if due and clock(watermark - 1) > bucket.seen:  # surely: the timer's time is past, and not just reached
+            self.unsaved.add(id)
+        else:
+            bucket.save()  # without rows too, for all buckets are to be of the same batch
+        if late or not due:
+            yield from self._send([_metrics(bucket, late, None) if not due else pa.table({LATE: [late]})])
 
     def move_watermark(self, id: int, watermark: int) -> Iterator[Any]:
         """Send the windows of a bucket that end at a watermark, in milliseconds; set a timer for its next step."""
         places = self.stream.job.places
         yield from send_errors(lambda: self._close_windows(id, watermark), self._send_error, places)
-        self.handle.registerTimer(watermark + 1)
+        if id not in self.buckets or not self.buckets[id].over:
+            self.handle.registerTimer(watermark + 1)
 
     def _close_windows(self, id: int, watermark: int) -> Iterator[Any]:
         bucket = self.load(id)
+        self.unsaved.discard(id)
+        bucket.join_generation(watermark)
+        tables, keys = [], None
         for evaluated in bucket.advance(bucket.live.clock(watermark)):
+            keys = (keys or 0) + np.unique(evaluated.windows.segment).size
             if not self.stream.update:
-                yield from self._send(self.stream.job.write_all(evaluated))
+                tables.append(self.stream.job.write_all(evaluated))
         bucket.save()
+        yield from self._send([*tables, _metrics(bucket, 0, keys)])
 
-    def _send(self, table: pa.Table) -> Iterator[Any]:
-        if table.num_rows:
-            yield _to_row(to_batches(table, self.stream.schema))
+    def close(self) -> None:
+        """End the turn of a partition."""
+        spare_modules()
+        if self.unsaved:
+            raise damage_error(f"bucket {min(self.unsaved)} has no timer")
+
+    def _send(self, tables: Sequence[pa.Table]) -> Iterator[Any]:
+        batches = [batch for table in tables for batch in to_batches(table, self.stream.schema)]
+        if batches:
+            yield _to_row(batches)
 
     def _send_error(self, error: str) -> Any:
         return _to_row([error_batch(self.stream.schema, error)])
+
+
+def _metrics(bucket: Bucket, late: int, keys: int | None) -> pa.Table:
+    """Return the row that tells how a bucket is doing; `keys` are the sub-streams of windows that have ended."""
+    from sparkleene.ongoing.outlook import look_ahead
+
+    ahead, tenure = look_ahead(bucket), bucket.live.tenure
+    # Buckets of parts that come and go have their first and last turns in other batches.
+    before = None if tenure is not None and tenure.is_bounded else bucket.before
+    values = (late, ahead.rows, ahead.windows, ahead.end, keys, before)
+    return pa.table([[value] for value in values], METRICS)
 
 
 def _to_row(batches: list[pa.RecordBatch]) -> Any:

@@ -1,0 +1,86 @@
+"""The ends of the partial trends of a window: how many trends each has, and how long the longest or shortest is."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from sparkleene import interrupts
+from sparkleene.engine.arrays import Arrays
+from sparkleene.engine.ends import Ends
+from sparkleene.kernels import fenwick, walks
+from sparkleene.kernels import trends as kernel
+from sparkleene.kernels.wide import WIDE
+
+Array = np.ndarray[Any, Any]
+
+TRACED = 256  # rows from which a tree is faster than comparing each row with each
+
+
+class Weighed(NamedTuple):
+    """The ends of a window, the wide number of partial trends of each, and the length of one."""
+
+    window: walks.Pass
+    number: Array
+    length: Array  # of the longest, or less that of the shortest
+
+
+@dataclass(frozen=True)
+class Weights:
+    """What tells the ends of windows and their weights."""
+
+    ends: Ends
+    arrays: Arrays
+
+    def look(self, lo: int, hi: int, need: int) -> walks.Pass:
+        """Return the ends of the partial trends of a window, until `need` of them complete one."""
+        _, ends, log = self.ends.reach(np.array([lo]), np.array([hi]), need)
+        return walks.Pass(ends, log, lo, hi)
+
+    def of(self, lo: int, hi: int, sign: int) -> Weighed:
+        """Return the ends of a window with their weights; sign -1 asks for the shortest, which a plan must know."""
+        moves = self.ends.index.moves
+        if self.arrays.main.kernel == "trees" and self.arrays.choice is None and hi - lo >= TRACED:
+            place, (value, low) = fenwick.trace_stretch(
+                self.arrays.program, self.arrays.predicates, self.arrays.events, lo, hi
+            )
+            interrupts.check()
+            length = -low[:, 0].astype(np.int64) if low.shape[1] else np.zeros(0, np.int64)
+            if not moves:
+                return Weighed(self._as_ends(place, lo, hi), np.ascontiguousarray(value[:, 0]), length)
+            window = self.look(lo, hi, 1 << 62)
+            states = self.ends.program.states
+            brought = place[:, 0] * states + place[:, 1]
+            wanted = window.ends[:, kernel.EVENT].astype(np.int64) * states + window.ends[:, kernel.STATE]
+            order = np.argsort(brought, kind="stable")
+            at = order[np.searchsorted(brought[order], wanted)]
+            return Weighed(window, np.ascontiguousarray(value[at, 0]), length[at] if length.size else length)
+        window = self.look(lo, hi, 1 << 62)
+        count, length = np.zeros(len(window.ends), WIDE), np.full(len(window.ends), walks.NONE)
+        walks.weigh(*self.ends.given, self.ends.index, window, sign, count, length)
+        interrupts.check()
+        return Weighed(window, count, length)
+
+    def _as_ends(self, place: Array, lo: int, hi: int) -> walks.Pass:
+        """Return the events and states of a trace as ends; nothing moves them, and so there is no log."""
+        program = self.ends.program
+        label, kind, begins = (np.full(program.states, empty, np.int32) for empty in (-1, -1, 0))
+        for one in range(len(program.off) - 1):
+            span = slice(program.off[one], program.off[one + 1])
+            label[program.dst[span]] = one
+        kind[program.out_state] = program.out_class
+        begins[program.dst[program.src == 0]] = 1
+        event, state = place.T
+        tick = self.ends.events.tick[lo + event]
+        ends = np.zeros((len(place), 10), np.int32)
+        ends[:, kernel.EVENT], ends[:, kernel.STATE] = event, state
+        ends[:, kernel.LABEL], ends[:, kernel.KIND], ends[:, kernel.BEGINS] = (
+            label[state],
+            kind[state],
+            begins[state],
+        )
+        ends[:, kernel.EARLIER] = np.searchsorted(tick, tick)
+        ends[:, kernel.LOGGED] = -1
+        return walks.Pass(ends, np.zeros((0, 3), np.int32), lo, hi)

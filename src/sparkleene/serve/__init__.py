@@ -1,0 +1,1 @@
+"""A workbench in the browser; see `sparkleene serve`."""
