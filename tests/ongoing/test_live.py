@@ -168,6 +168,9 @@ def test_streams(kind: dict[str, Any], data: st.DataObject, seed: int) -> None:
             patch.object(module, "FEW", seed % 3 + 2),
             patch.object(module, "PARTS", 5 * (seed % 5 + 1)),
             patch.object(module, "STEPS", seed % 2),
+            patch.object(module, "MANY_PANES", 1 if seed % 3 else 64),
+            patch.object(module, "LESS", seed % 2),
+            patch.object(module, "LARGE", 1),
             patch.object(cost, "matrices_are_smaller", lambda *given: bool(seed % 4)),
         ):
             return streamed(query, table(case), seed)[0]
@@ -254,6 +257,32 @@ def test_the_state_does_not_grow_with_the_stream(text: str) -> None:
     assert max(size[0] for size in sizes) < 60
     wanted = query.run(pa.concat_tables(whole))
     assert found == sum(end <= 5 * 499 - 10 for end in wanted.column("window_end").to_pylist())
+
+
+@pytest.mark.parametrize("rate", [1, 20], ids=["rows", "panes"])
+def test_a_window_of_many_panes_reads_few_matrices(rate: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    query = sk.query("RETURN k, COUNT(*), AVG(A.x) PATTERN SEQ(A, B) WHERE [k] GROUP-BY k WITHIN 4096 SLIDE 4")
+    whole, store = rows_of(1 + np.arange(12_000 * rate) // rate), Kept()
+    size, read, found = 64 * rate, [], []
+    monkeypatch.setattr(module, "LARGE", 16)
+    for begin in range(0, whole.num_rows, size):
+        live, flat = live_of(query, whole.slice(begin, size))
+        bucket = Bucket.load(live, store)
+        fed(bucket, flat)
+        with patch.object(Bucket, "read", autospec=True, side_effect=Bucket.read) as reader:
+            for evaluated in bucket.advance(int(begin + size) // rate - 2):
+                found += write_results(evaluated).to_pylist()
+                segments = [call.args[1] for call in reader.call_args_list]
+                read.append(sum(segment.rows for segment in segments if segment.kind != module.PENDING))
+        bucket.save()
+    everything = sum(segment.rows for segment in bucket.segments if segment.kind in (module.ROWS, module.UNITS))
+    assert max(read[-20:]) < everything / 4
+    wanted = [row for row in query.run(whole).to_pylist() if row["window_end"] <= found[-1]["window_end"]]
+    name = ("window_start", "k")
+    found, wanted = (sorted(rows, key=lambda row: [row[one] for one in name]) for rows in (found, wanted))
+    assert len(found) == len(wanted) and all(
+        same(a[n], b[n]) for a, b in zip(found, wanted, strict=True) for n in a
+    )
 
 
 def test_late_rows_are_dropped_and_counted() -> None:

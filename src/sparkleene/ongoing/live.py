@@ -3,7 +3,9 @@
 Rows wait in segments, each the rows that came together. When the watermark passes the ends of windows, the segments
 that these reach into are read, the windows are evaluated, and what no later window needs is let go. Rows that the
 watermark has passed are settled: nothing will come between them. Where the query allows it they are then folded
-into a matrix for each sub-stream and pane, see stretches.py, and their segments go. Windows that rows draw are
+into a matrix for each sub-stream and pane, see stretches.py, and their segments go. Where a window has many panes,
+what is settled together is also folded into one matrix for each sub-stream: a window reads that of every segment
+that it holds as a whole, and panes or rows only of those where it begins and ends. Windows that rows draw are
 found among the settled rows each time the watermark moves: those that no later row can be in are evaluated, and
 only the rows of the others stay.
 
@@ -41,12 +43,16 @@ from sparkleene.plan.plan import Plan
 Array = np.ndarray[Any, Any]
 
 PARTS = 16  # of a window, after which what the watermark has passed is folded
+MANY_PANES = 4 * PARTS  # of a window, from which on what is folded together gets one matrix as well
+LARGE = 1 << 10  # rows or matrices of a segment that is worth one
+LESS = 2  # times at least that these are smaller
 STEPS = 4  # of the watermark that a window should last for that
 FEW = 16  # small segments that are put together
 SMALL = 1 << 14  # rows of a small segment
 TOGETHER = 1 << 22  # bytes of parcels that become one segment
 NEW = -1  # in the place of a batch, for a bucket of which nothing is kept yet
 PENDING, ROWS, UNITS = "pending", "rows", "units"
+WHOLE = "whole"  # matrices of all rows or units of the segment with the number before
 
 
 class Store(Protocol):
@@ -145,6 +151,12 @@ class Live:
         # What is folded is gone, so that keys of MIN and MAX have to be doubles without looking at the data.
         sure = all(name in self.schema.names and _is_narrow(self.schema.field(name).type) for name in lows)
         return sure and why_not_combined(self.plan, self.schema, self.run.options) is None
+
+    @cached_property
+    def panes(self) -> int:
+        """How many panes a window has, 0 where settled rows cannot become matrices."""
+        windows = self.windows
+        return windows.span // windows.width if isinstance(windows, Grid) and self.folds else 0
 
     def evaluate(self, rows: pa.Table, units: list[pa.Table], wanted: KeyRange, zeros: bool) -> Evaluated:
         """Evaluate some windows from the rows and units that they are made of."""
@@ -399,12 +411,16 @@ class Bucket:
         """Return the rows from the start of one window to the end of another, and the units that reach there."""
         windows = self.live.windows
         begin, end = windows.time_at(windows.start(first)), windows.time_at(windows.end(last))
+        latest, earliest = windows.time_at(windows.start(last)), windows.time_at(windows.end(first))
         rows, units = [self.live.schema.empty_table()], []
+        parts = {s.number - 1 for s in self.segments if s.kind == WHOLE and latest <= s.first and s.last < earliest}
         for segment in self.segments:
-            if segment.first >= end or segment.last < begin:
+            if segment.first >= end or segment.last < begin or segment.number in parts:
+                continue
+            if segment.kind == WHOLE and segment.number - 1 not in parts:
                 continue
             table = self.read(segment)
-            if segment.kind == UNITS:
+            if segment.kind in (UNITS, WHOLE):
                 units.append(table)
                 continue
             if segment.first < begin or segment.last >= end:
@@ -417,13 +433,13 @@ class Bucket:
         """Rewrite segments of which half or more is before the time from which rows are needed."""
         for segment in self.segments:
             middle = segment.first + (segment.last - segment.first) // 2
-            if segment.kind == UNITS or segment.first >= needed or needed <= middle:
+            if segment.kind in (UNITS, WHOLE) or segment.first >= needed or needed <= middle:
                 continue
             table = self.read(segment)
             times = self.live.times(table)
             good = times >= needed
             if 2 * good.sum() <= good.size:
-                self._drop([segment])
+                self._drop([s for s in self.segments if s == segment or _sums_up(s, segment)])
                 self._write(segment.kind, table.filter(pa.array(good)), times[good])
 
     def _settle(self, watermark: int) -> None:
@@ -440,13 +456,26 @@ class Bucket:
         if not over.all():
             self._write(PENDING, table.filter(pa.array(~over)), times[~over])
             table, times = table.filter(pa.array(over)), times[over]
+        whole = units = table.slice(0, 0)
+        if live.panes >= MANY_PANES:
+            whole, _ = stretches(live.run, table, settled=True, times=LESS, whole=True)
         if live.folds:
             units, table = stretches(live.run, table, settled=True)
-            if units.num_rows:
-                ends = [units.column(name).to_numpy() for name in ("first", "last")]
-                self._write(UNITS, units, *ends)
-                times = live.times(table)
-        self._write(ROWS, table, times)
+        if units.num_rows:
+            self._write_units(UNITS, units)
+        else:
+            self._write(ROWS, table, times)
+        size = units.num_rows or table.num_rows
+        if whole.num_rows and size >= max(LARGE, LESS * whole.num_rows):
+            self._write_units(WHOLE, whole)
+
+    def _write_units(self, kind: str, units: pa.Table) -> None:
+        self._write(kind, units, *(units.column(name).to_numpy() for name in ("first", "last")))
+
+
+def _sums_up(segment: Segment, other: Segment) -> bool:
+    """Tell whether a segment has the matrices of all of another."""
+    return segment.kind == WHOLE and segment.number == other.number + 1
 
 
 def _among(table: pa.Table, names: list[str], wanted: pa.Table, theirs: list[str]) -> pa.Table:

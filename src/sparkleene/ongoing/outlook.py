@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 from sparkleene.engine.grid import Grid
 from sparkleene.language.bound import Drawn
-from sparkleene.ongoing.live import Bucket
+from sparkleene.ongoing.live import WHOLE, Bucket
 
 
 class Outlook(NamedTuple):
@@ -22,7 +22,7 @@ def look_ahead(bucket: Bucket) -> Outlook:
 
     Nothing is read for it, so a window between two that have rows counts as well, and may be the first.
     """
-    rows = sum(segment.rows for segment in bucket.segments)
+    rows = sum(segment.rows for segment in bucket.segments if segment.kind != WHOLE)
     live = bucket.live
     if not bucket.segments or isinstance(live.plan.bound.window, Drawn):
         return Outlook(rows, 0 if not bucket.segments else None)

@@ -28,14 +28,17 @@ Array = np.ndarray[Any, Any]
 HOLES = 3  # a table with more holes in time than this is sparse, not parted
 
 
-def stretches(run: Run, table: pa.Table, settled: bool = False, times: int = 1) -> tuple[pa.Table, pa.Table]:
+def stretches(
+    run: Run, table: pa.Table, settled: bool = False, times: int = 1, whole: bool = False
+) -> tuple[pa.Table, pa.Table]:
     """Return the stretches of all sub-streams as matrices, and the rows that are left as they are.
 
     A stretch is a run of rows of one sub-stream and one pane without a long gap. Its columns are the sub-stream's
     keys `k0`, `k1` and so on, `pane`, the `first` and `last` of its instants, `matrix` and `low`. Rows at the
     table's first and last time stay rows, since another table may have more of that time; so do all rows
     where matrices would not be smaller by a factor of `times`, or where MIN or MAX needs keys beyond doubles. With
-    `settled` no other table has rows between those of this one, or at their times.
+    `settled` no other table has rows between those of this one, or at their times. With `whole` a sub-stream is one
+    stretch, in whatever panes its rows are: it is in the first of them, and for windows that hold them all.
     """
     plan = run.plan
     found = [codes(table, key.path, run.place) for key in plan.bound.keys]
@@ -46,7 +49,7 @@ def stretches(run: Run, table: pa.Table, settled: bool = False, times: int = 1) 
             return nothing, table
     time, _, grid, *_ = run.clock(table)
     rows = run.order(table, time)
-    cut = _cut_rows(rows, grid, settled)
+    cut = _join_rows(rows, grid) if whole else _cut_rows(rows, grid, settled)
     inner = cut if settled else _without_edges(rows.time, cut)
     filled = inner.where(np.flatnonzero(inner.lo < inner.hi))
     arrays, recipe = run.arrays(table, rows)
@@ -154,6 +157,13 @@ def _cut_rows(rows: SubStreams, grid: Grid | None, settled: bool) -> Cut:
     at = np.union1d(cut.lo, np.flatnonzero(_far(rows.time[1:], rows.time[:-1], limit)) + 1)
     of = np.searchsorted(cut.lo, at, "right") - 1
     return Cut(cut.segment[of], cut.pane[of], at, np.append(at[1:], len(rows.time)))
+
+
+def _join_rows(rows: SubStreams, grid: Grid | None) -> Cut:
+    """Return each sub-stream as one stretch, in the pane of its first row."""
+    windows = whole_windows(rows)
+    pane = windows.key if grid is None else grid.pane_of(grid.clock(rows.time[windows.lo]))
+    return Cut(windows.segment, pane, windows.lo, windows.hi)
 
 
 def _limit(time: Array, lo: Array, hi: Array) -> int | float:
