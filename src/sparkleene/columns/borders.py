@@ -20,7 +20,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from sparkleene.columns import compare
-from sparkleene.columns.arrow import as_numpy, fill_null, make_array, make_scalar
+from sparkleene.columns.arrow import Array, as_numpy, fill_null, make_array, make_scalar
 from sparkleene.columns.durations import settle, types_of
 from sparkleene.columns.expressions import Floats, Value, drop_sides, evaluate, evaluate_arithmetic, rank_sides
 from sparkleene.columns.fields import bounds
@@ -30,7 +30,6 @@ from sparkleene.language.operators import FLIPPED
 from sparkleene.language.trees import fields
 from sparkleene.plan.predicates import Comparison, Threshold, sides
 
-Array = np.ndarray[Any, Any]
 MOST = 2**62
 """Sums of integers below this are made in 64 bits."""
 

@@ -10,7 +10,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from sparkleene.columns.arrow import make_array, make_scalar
+from sparkleene.columns.arrow import Array, make_array, make_scalar
 from sparkleene.columns.fields import decode, find_column, simplify
 from sparkleene.columns.labels import label_masks
 from sparkleene.columns.times import Time
@@ -27,7 +27,6 @@ from sparkleene.plan.plan import plan
 from sparkleene.plan.text import attribute
 from sparkleene.plan.trend_selection import Selection
 
-Array = np.ndarray[Any, Any]
 WINDOW_KEY = Key(("\0window",), None)
 """What stands for windows that rows draw, where some of these rows are taken away."""
 

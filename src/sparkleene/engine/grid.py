@@ -6,12 +6,13 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import pyarrow as pa
 
 from sparkleene import interrupts
+from sparkleene.columns.arrow import Array
 from sparkleene.columns.calendar import Calendar, find_calendar
 from sparkleene.columns.reading import Options
 from sparkleene.columns.times import Time, drawn_units, window_offset, window_units
@@ -22,7 +23,6 @@ from sparkleene.language.ast import MILLISECONDS
 from sparkleene.language.bound import Drawn, Window
 from sparkleene.plan.plan import Plan
 
-Array = np.ndarray[Any, Any]
 MANY = 1 << 28  # windows that no memory should be asked to hold
 _NO_TIMES = read_only(np.zeros(0, np.int64))
 

@@ -10,13 +10,13 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
 from sparkleene import interrupts
 from sparkleene.columns import values
+from sparkleene.columns.arrow import Array
 from sparkleene.columns.reading import Options
 from sparkleene.engine.arrays import build_arrays
 from sparkleene.engine.ends import Ends, find_ends
@@ -30,8 +30,6 @@ from sparkleene.language.ast import And
 from sparkleene.language.bound import Output
 from sparkleene.plan.plan import Plan
 from sparkleene.threads import Pool, shares
-
-Array = np.ndarray[Any, Any]
 
 BLOCK = 1 << 22  # rows of windows that are looked through together
 ALL = 1 << 62  # no limit

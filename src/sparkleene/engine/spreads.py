@@ -9,10 +9,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 
+from sparkleene.columns.arrow import Array
 from sparkleene.engine.arrays import Arrays, Recipe
 from sparkleene.engine.execute import Results
 from sparkleene.engine.outputs import write_parts
@@ -25,7 +25,6 @@ from sparkleene.language.ast import And
 from sparkleene.plan.aggregates import SPREADS, Made
 from sparkleene.plan.part import Part
 
-Array = np.ndarray[Any, Any]
 FAR = 1e-3  # of the squares: a variance below that has lost digits that are worth a second pass
 
 

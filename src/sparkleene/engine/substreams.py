@@ -6,14 +6,13 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property, partial
 from itertools import pairwise
-from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
 from sparkleene import interrupts
 from sparkleene.columns import fields
-from sparkleene.columns.arrow import make_array
+from sparkleene.columns.arrow import Array, make_array
 from sparkleene.columns.compare import dense_ranks
 from sparkleene.columns.expressions import evaluate
 from sparkleene.columns.keys import codes, combine_codes
@@ -28,8 +27,6 @@ from sparkleene.kernels.columns import translate
 from sparkleene.language.bound import Field
 from sparkleene.plan.plan import Plan
 from sparkleene.threads import Pool
-
-Array = np.ndarray[Any, Any]
 
 
 @dataclass(frozen=True)

@@ -6,13 +6,13 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import pyarrow as pa
 
 from sparkleene.columns import values
-from sparkleene.columns.arrow import as_numpy, fill_null, make_array
+from sparkleene.columns.arrow import Array, as_numpy, fill_null, make_array
 from sparkleene.columns.fields import decode, find_column, is_clock
 from sparkleene.engine.substreams import SubStreams, read_only
 from sparkleene.errors import NOWHERE, Place, Span
@@ -21,7 +21,6 @@ from sparkleene.language.bound import Measure, Path, Piece
 from sparkleene.plan.aggregates import Aggregates, Total
 from sparkleene.plan.marks import Variant
 
-Array = np.ndarray[Any, Any]
 Scaled = tuple[tuple[int, Fraction], ...]  # columns of sums and their scales: a total is the sum of the products
 Active = tuple[Piece, ...]  # the pieces that give an event of some label its value
 TICKS = {"us": 1_000_000, "ns": 1_000_000_000}

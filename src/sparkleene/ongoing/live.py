@@ -24,6 +24,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from sparkleene.columns.arrow import Array
 from sparkleene.columns.fields import decode
 from sparkleene.columns.ipc import to_bytes, to_table
 from sparkleene.columns.keys import codes, combine_codes
@@ -37,8 +38,6 @@ from sparkleene.ongoing.seal import checksum, damage_error, seal, unseal
 from sparkleene.ongoing.stretches import stretches
 from sparkleene.ongoing.tenure import Reach, Tenure, check_arrival, check_generation, find_reach
 from sparkleene.plan.plan import Plan
-
-Array = np.ndarray[Any, Any]
 
 PARTS = 16  # of a window, after which what the watermark has passed is folded
 STEPS = 4  # of the watermark that a window should last for that

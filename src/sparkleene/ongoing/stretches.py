@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import pyarrow as pa
 
-from sparkleene.columns.arrow import make_array
+from sparkleene.columns.arrow import Array, make_array
 from sparkleene.columns.fields import EXACT, bounds, decode, doubles, find_column, integers, simplify, value_type
 from sparkleene.columns.keys import codes, combine_codes
 from sparkleene.columns.values import low_values
@@ -22,8 +22,6 @@ from sparkleene.engine.windows import whole_windows
 from sparkleene.errors import Place
 from sparkleene.language.bound import Path
 from sparkleene.ongoing.matrix_bytes import pack_matrices
-
-Array = np.ndarray[Any, Any]
 
 HOLES = 3  # a table with more holes in time than this is sparse, not parted
 
