@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import product
 
-from sparkleene.funnel.steps import Step, mistake
+from sparkleene.errors import mistake
+from sparkleene.funnel.steps import Step
 from sparkleene.language import ast
 from sparkleene.language.trees import atoms, map_atoms, map_nodes, walk_nodes
 

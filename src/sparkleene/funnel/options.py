@@ -6,8 +6,9 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, fields
 from typing import Any, TypeVar, get_args
 
+from sparkleene.errors import mistake
 from sparkleene.funnel.queries import MOST_FREE, AnyOrder, Design, Measure, Order, Touch
-from sparkleene.funnel.steps import Step, Steps, mistake, read_steps
+from sparkleene.funnel.steps import Step, Steps, read_steps
 from sparkleene.language import ast
 from sparkleene.language.build import Length, PatternPart, part, pattern, read_length
 from sparkleene.language.printer import expr_to_text

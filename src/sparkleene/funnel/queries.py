@@ -8,8 +8,9 @@ from functools import cached_property
 from itertools import permutations
 from typing import Literal, NamedTuple
 
+from sparkleene.errors import mistake
 from sparkleene.funnel.labels import Labels, label_step
-from sparkleene.funnel.steps import Step, mistake
+from sparkleene.funnel.steps import Step
 from sparkleene.language import ast
 from sparkleene.language.build import Builder
 from sparkleene.language.patterns import shape_of

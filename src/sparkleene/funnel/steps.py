@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from sparkleene.errors import Place, QueryError
+from sparkleene.errors import mistake
 from sparkleene.language import ast
 from sparkleene.language.build import PatternPart, pattern
 from sparkleene.language.patterns import nullable
@@ -90,11 +90,6 @@ def read_steps(given: Steps) -> tuple[Step, ...]:
         names.add(name)
         found[i] = replace(one, name=name)
     return tuple(found)
-
-
-def mistake(message: str, help: str) -> QueryError:
-    """Return the error for an argument."""
-    return Place().mistake("bad-option", message, help=help)
 
 
 def _condition(name: str, text: str) -> str:

@@ -123,7 +123,7 @@ def plan_change(wanted: Wanted, folder: CheckpointFolder, delay: int) -> Change:
     requests = list(_ask_parts(wanted, now))
     if border is not None:
         now = _close_parts(wanted, requests, now)
-        _check_windows(requests, now)
+        _check_windows(requests)
     return Change(requests, now, border, tuple(_tell(wanted, requests, now, border)))
 
 
@@ -208,7 +208,7 @@ def _close_parts(wanted: Wanted, requests: Sequence[Request], now: Generation) -
     return replace(now, parts=tuple(parts))
 
 
-def _check_windows(requests: Sequence[Request], now: Generation) -> None:
+def _check_windows(requests: Sequence[Request]) -> None:
     """Raise if windows that rows draw would begin or end at a border: where they lie depends on rows before."""
     for request in requests:
         tenure = request.standing.tenure if request.standing is not None else None

@@ -24,7 +24,7 @@ from pyspark.sql.udtf import AnalyzeArgument, AnalyzeResult, PartitioningColumn,
 from pyspark.util import PythonEvalType
 
 from sparkleene.engine.finish import finished_schema
-from sparkleene.errors import Diagnostic, Place, QueryError, SparkleeneError, suggest
+from sparkleene.errors import Diagnostic, Place, SparkleeneError, mistake, suggest
 from sparkleene.language.printer import quote
 from sparkleene.options import QueryOptions, ReadingKeywords
 from sparkleene.plan.plan import Plan
@@ -110,9 +110,9 @@ def analyze_call(
     """Compile the query for the table's columns and say how its rows are to be partitioned."""
     schema = events.dataType
     if not events.isTable or not isinstance(schema, StructType):
-        raise _mistake("the first argument is not a table", "write trends(TABLE(events), 'RETURN ...')")
+        raise mistake("the first argument is not a table", "write trends(TABLE(events), 'RETURN ...')")
     if not isinstance(text.value, str):
-        raise _mistake("the second argument is not a text", "write the query as a constant: 'RETURN ...'")
+        raise mistake("the second argument is not a text", "write the query as a constant: 'RETURN ...'")
     chosen: Any = {name: option(name, argument) for name, argument in options.items()}
     query = PreparedQuery(text.value, QueryOptions().change(Place(text.value), **chosen))
     query.check_types(schema.names)
@@ -144,12 +144,8 @@ def partitioning(plan: Plan, buckets: int) -> dict[str, Any]:
 def option(name: str, argument: AnalyzeArgument) -> Any:
     """Return an argument of `sparkleene.query` from one of SQL."""
     if name not in OPTIONS:
-        raise _mistake(f"there is no argument '{name}'", suggest(name, OPTIONS) or f"they are {', '.join(OPTIONS)}")
+        raise mistake(f"there is no argument '{name}'", suggest(name, OPTIONS) or f"they are {', '.join(OPTIONS)}")
     if not argument.isConstantExpression:
-        raise _mistake(f"the argument '{name}' is not a constant", "write a constant")
+        raise mistake(f"the argument '{name}' is not a constant", "write a constant")
     value = argument.value
     return Fraction(value) if isinstance(value, Decimal) else value
-
-
-def _mistake(message: str, help: str) -> QueryError:
-    return QueryError(Diagnostic("bad-option", message, help=help))
