@@ -19,7 +19,7 @@ from sparkleene.engine.outputs import write_parts
 from sparkleene.engine.substreams import read_only
 from sparkleene.engine.weights import Unit, Weights
 from sparkleene.engine.whole_trends import run_windows
-from sparkleene.engine.windows import Windows
+from sparkleene.engine.windows import Windows, rows_between
 from sparkleene.kernels.wide import is_positive, to_double, to_wide
 from sparkleene.language.ast import And
 from sparkleene.plan.aggregates import SPREADS, Made
@@ -83,9 +83,7 @@ def _divide_windows(windows: Windows, chosen: Array) -> Iterator[Array]:
 def _run_again(made: Made, centre: Array, weights: Weights, arrays: Arrays, windows: Windows) -> Array:
     """Return the aggregates of windows that do not overlap, each with the differences to its own centre."""
     column = weights.column(made.output.path, made.output.span).copy()
-    size = windows.hi - windows.lo
-    inside = np.repeat(windows.lo - np.append(0, np.cumsum(size)[:-1]), size) + np.arange(int(size.sum()))
-    column[inside] -= np.repeat(centre, size)
+    column[rows_between(windows.lo, windows.hi)] -= np.repeat(centre, windows.hi - windows.lo)
     if arrays.backward:
         column = column[::-1]
     program, sums = arrays.program, arrays.events.sums.copy()
