@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import cached_property
 from typing import NamedTuple
@@ -65,6 +65,9 @@ class Weights:
     time: str  # the time column
     threads: int = 1
     whole: bool = False
+    _times: dict[Path, Array | None] = field(default_factory=dict)
+    _columns: dict[tuple[Path, float | int], Array] = field(default_factory=dict)
+    _middles: dict[Path, float | int] = field(default_factory=dict)
 
     # ---- totals
 
@@ -265,18 +268,6 @@ class Weights:
                     found = float(np.round(found))  # differences to it are exact
             self._middles[path] = found
         return self._middles[path]
-
-    @cached_property
-    def _times(self) -> dict[Path, Array | None]:
-        return {}
-
-    @cached_property
-    def _columns(self) -> dict[tuple[Path, float | int], Array]:
-        return {}
-
-    @cached_property
-    def _middles(self) -> dict[Path, float | int]:
-        return {}
 
     def _scale(self, path: Path) -> Fraction:
         """Return what one of a column's numbers is: 1, or for times the seconds of a tick."""
