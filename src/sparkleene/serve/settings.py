@@ -37,7 +37,6 @@ class Limits:
     waiting: int = 200  # runs of all people that wait for a process
     live_seconds: float = 3600.0  # for a query over a stream
     unwatched: float = 30.0  # seconds that such a query goes on while nobody looks
-    text: int = 20_000  # characters of a query
     body: int = 256 * 1024  # bytes of a request
 
 
