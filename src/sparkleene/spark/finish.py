@@ -104,10 +104,8 @@ def _choose(bound: Bound, finish: Finish, results: DataFrame, keys: list[Column]
     windows = [col(name) for name in WINDOW if bound.window is not None]
     order = [*keys, *(col(name).asc_nulls_first() for name in bound.group_names)]
     if finish.limit is not None:
-        parts = Window.partitionBy(*windows) if windows else Window.partitionBy(F.lit(0))
-        number = (
-            F.row_number().over(parts.orderBy(*order)) if order else F.row_number().over(parts.orderBy(F.lit(0)))
-        )
+        parts = Window.partitionBy(*(windows or [F.lit(0)])).orderBy(*(order or [F.lit(0)]))
+        number = F.row_number().over(parts)
         results = results.withColumn(PLACE, number).where(col(PLACE) <= finish.limit).drop(PLACE)
     return results.orderBy(*windows, *order) if finish.order else results
 

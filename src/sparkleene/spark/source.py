@@ -155,14 +155,8 @@ class PathSource:
         return _find_types(by_path.read_column(request, self.files, self.spark, column), column, names)
 
 
-class StreamSource:
+class StreamSource(FrameSource):
     """A streaming DataFrame."""
-
-    def __init__(self, frame: DataFrame) -> None:
-        """Take the DataFrame whose rows are events."""
-        self.frame = frame
-        self.columns = list(frame.columns)
-        self.zone = zone(frame.sparkSession)
 
     def run(self, requests: Sequence[Request]) -> DataFrame:
         """Evaluate all requests with one scan and one state."""
@@ -181,10 +175,6 @@ class StreamSource:
         """Refuse: the trends of a stream are not listed."""
         help = "ask for those of a batch: write the stream to a table, or read its source with spark.read"
         raise request.place.mistake("unsupported-stream", "the trends of a stream are not listed", help=help)
-
-    def schema(self, requests: Sequence[Request]) -> pa.Schema:
-        """Check the columns of the stream."""
-        return finished_schema(requests, lambda one: batch.check_columns(one, self.frame))
 
     def types(self, request: Request, column: str, names: Collection[str]) -> frozenset[str]:
         """Return all: nobody knows which events are still to come."""

@@ -30,7 +30,7 @@ from sparkleene.options import QueryOptions, ReadingKeywords
 from sparkleene.plan.plan import Plan
 from sparkleene.prepared import PreparedQuery
 from sparkleene.spark.jobs import task_cores
-from sparkleene.spark.request import find_paths
+from sparkleene.spark.request import find_paths, partitions
 from sparkleene.spark.sql.types import empty_table, result_type, schema_to_spark
 from sparkleene.spark.tasks import to_batches
 
@@ -55,8 +55,7 @@ def register(spark: SparkSession, query: Callable[..., Any], name: str = "trends
             "bad-option", "this Spark has no table functions over Arrow", help="use Spark 4.1 or newer"
         )
         raise SparkleeneError(wrong)
-    partitions = int(str(spark.conf.get("spark.sql.shuffle.partitions")))
-    made = handler(query, min(4 * partitions, MOST_BUCKETS))
+    made = handler(query, min(4 * partitions(spark), MOST_BUCKETS))
     if type(spark).__module__.startswith("pyspark.sql.connect"):
         from pyspark.sql.connect.udtf import UserDefinedTableFunction as Function
     else:
