@@ -89,13 +89,10 @@ class Grid:
         """Return the numbers of the panes that hold times."""
         return (clock - self.base) // self.width
 
-    def _clock(self, clock: Array) -> Array:
-        """Return what the kernel reads times from: nothing where places of rows stand for them."""
-        return _NO_TIMES if self.events else read_only(clock)
-
     def _slide(self, clock: Array, bounds: Array, size: int, step: int) -> tuple[Array, Array, Array, Array, Array]:
         """Return windows of a size, one every step, that hold rows."""
-        given = (self._clock(clock), self.events, bounds, self.base, size, step)
+        clock = _NO_TIMES if self.events else read_only(clock)
+        given = (clock, self.events, bounds, self.base, size, step)
         found = kernel.sliding(*given, interrupts.stop_flag())
         interrupts.check()
         return found  # type: ignore[no-any-return]

@@ -87,7 +87,8 @@ class Participation:
     @cached_property
     def _ends(self) -> tuple[Ends, bool]:
         """The program without aggregates, and whether it stores no events."""
-        plan = self.plan.memo.setdefault("without outputs", _without_outputs(self.plan))
+        bare = replace(self.plan, bound=replace(self.plan.bound, outputs=()))
+        plan = self.plan.memo.setdefault("without outputs", bare)
         arrays, _ = build_arrays(plan, self.table, self.rows, self.options, self.threads, self.place)
         return find_ends(plan, arrays), arrays.main.kernel == "linear"
 
@@ -140,10 +141,6 @@ class Participation:
                 added = added + _add_integers(window[known], part[known], windows) * scale
             yield added
         yield np.bincount(window[known], minlength=windows)
-
-
-def _without_outputs(plan: Plan) -> Plan:
-    return replace(plan, bound=replace(plan.bound, outputs=()))
 
 
 def _kinds(results: Results, paired: bool) -> Array:

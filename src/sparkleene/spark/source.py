@@ -14,7 +14,6 @@ from sparkleene.columns.tables import is_paths
 from sparkleene.plan.trend_selection import Selection
 from sparkleene.spark import batch, by_path
 from sparkleene.spark.finish import finish_results, finished_schema
-from sparkleene.spark.lower import Lowered
 from sparkleene.spark.parquet.footers import discover
 from sparkleene.spark.request import Request, col, zone
 from sparkleene.spark.results import JobPlan
@@ -213,7 +212,8 @@ def _explain_query(family: Family, plan: JobPlan, finder: str) -> Iterator[Line]
     if every and not any(request.plan.bound.local):
         yield "labels", "every row has them"
     else:
-        yield "labels", f"found by {finder}" + _explain_filter(low)
+        rest = "" if low.plan.every_row else "; rows without any are left out"
+        yield "labels", f"found by {finder}{rest}"
     yield "columns", ", ".join(name for name, _ in low.columns)
     yield ("spread", f"by {', '.join(job.keys)}" if job.keys else "not at all: one task sees all that is shuffled")
     if plan.whole:
@@ -221,7 +221,3 @@ def _explain_query(family: Family, plan: JobPlan, finder: str) -> Iterator[Line]
     else:
         by = "tasks, in numbers that Spark does not have" if job.partial else "Spark"
         yield "groups", f"the parts of each are added up by {by}"
-
-
-def _explain_filter(low: Lowered) -> str:
-    return "" if low.plan.every_row else "; rows without any are left out"
