@@ -13,7 +13,7 @@ import pyarrow.compute as pc
 
 from sparkleene.columns.arrow import as_numpy, fill_null, make_array, make_scalar
 from sparkleene.columns.fields import decode, kind
-from sparkleene.errors import Place
+from sparkleene.errors import Place, mistake
 
 Integers = np.ndarray[Any, np.dtype[np.int64]]
 
@@ -56,20 +56,18 @@ class TimeFormat:
         help = f"the letters are %{', %'.join(one for one in DIRECTIVES)}"
         for letter in letters:
             if letter not in DIRECTIVES:
-                raise Place().mistake(
-                    "bad-option", f"the time format has '%{letter}', which means nothing", help=help
-                )
+                raise mistake(f"the time format has '%{letter}', which means nothing", help)
         plain = [letter for letter in letters if letter != "%"]
         parts = [{"y": "Y", "b": "m", "B": "m", "I": "H"}.get(letter, letter) for letter in plain]
         for letter, part in zip(plain, parts, strict=True):
             if parts.count(part) > 1:
-                raise Place().mistake("bad-option", f"the time format has two of what '%{letter}' stands for")
+                raise mistake(f"the time format has two of what '%{letter}' stands for", None)
         if "Y" not in parts:
             message = f"the time format '{self.text}' has no year"
-            raise Place().mistake("bad-option", message, help="write for example '%Y-%m-%d %H:%M:%S'")
+            raise mistake(message, "write for example '%Y-%m-%d %H:%M:%S'")
         if ("I" in plain) != ("p" in plain):
             message = "in a time format %I and %p go together"
-            raise Place().mistake("bad-option", message, help="write %H for 24 hours")
+            raise mistake(message, "write %H for 24 hours")
 
     @property
     def letters(self) -> list[str]:
