@@ -125,7 +125,7 @@ def keep_group(run: Run, table: pa.Table, values: Values, keys: Sequence[int]) -
         derived = run.with_derived(table)
         keep = equals(run.place, find_column(derived, key.path, run.place), values[k]).fill_null(False)
         if key.labels is not None:
-            mask, _ = label_masks(bound.without_local(), derived, run.options.type, run.place)
+            mask = label_masks(bound.without_local(), derived, run.options.type, run.place)
             bound_by = mask.dtype.type(sum(1 << label for label in key.labels))
             keep = pc.or_(keep, make_array((mask & ~bound_by != 0) | (mask == 0)))
         table = table.filter(keep)

@@ -67,7 +67,7 @@ def order_rows(
     if options.masks:
         mask = read_masks(bound, table, options.masks[0])
     else:
-        mask, _ = label_masks(bound, table, options.type, place, threads)
+        mask = label_masks(bound, table, options.type, place, threads)
     mask, clock = read_only(mask), read_only(time.values)
     tick = _ticks(clock, table, options.tiebreak, place)
     if not bound.keys:
@@ -162,7 +162,7 @@ def _types_alone(plan: Plan, table: pa.Table, mask: Array, options: Options, pla
     if options.masks:
         return read_masks(bound, table, options.masks[-1])
     if plan.every_row or any(bound.local):
-        return label_masks(bound.without_local(), table, options.type, place)[0]
+        return label_masks(bound.without_local(), table, options.type, place)
     return mask
 
 

@@ -189,7 +189,7 @@ def cut_off(bound: Bound, up_to: ast.Pattern, operand: ast.Pattern, run: Run, ta
 
 def _has_values(bound: Bound, key: Key, run: Run, table: pa.Table) -> bool:
     """Tell whether an event that a key binds has a value of it."""
-    mask, _ = label_masks(bound.without_local(), table, run.options.type, run.place)
+    mask = label_masks(bound.without_local(), table, run.options.type, run.place)
     there = np.asarray(find_column(table, key.path, run.place).is_valid())
     bits = mask.dtype.type(sum(1 << label for label in key.labels or ()))
     return bool((there & (mask & bits != 0)).any())
@@ -204,12 +204,8 @@ def _positive(bound: Bound, step: ast.Pattern) -> set[int]:
 def _take_step(asker: Asker, step: ast.Pattern, up_to: Bound, table: pa.Table) -> Step:
     """Return how many events could take a step, and how many trends there are up to it."""
     run, bits = asker.chosen.run, sum(1 << label for label in _positive(up_to, step))
-    events, fit = (
-        int(np.count_nonzero(mask & mask.dtype.type(bits)))
-        for mask, _ in (
-            label_masks(one, table, run.options.type, run.place) for one in (up_to.without_local(), up_to)
-        )
-    )
+    masks = (label_masks(one, table, run.options.type, run.place) for one in (up_to.without_local(), up_to))
+    events, fit = (int(np.count_nonzero(mask & mask.dtype.type(bits))) for mask in masks)
     return Step(pattern_to_text(step), events, fit, asker.trends(up_to))
 
 

@@ -220,17 +220,16 @@ class Bucket:
         self.store.set_head(seal(json.dumps(head, separators=(",", ":")).encode()))
         self.new = False
 
-    def join_generation(self, watermark: int) -> bool:
-        """Go over to the workload's generation, at a watermark in milliseconds; tell whether it is another."""
+    def join_generation(self, watermark: int) -> None:
+        """Go over to the workload's generation, at a watermark in milliseconds."""
         tenure = self.live.tenure
         known = -1 if tenure is None else tenure.birth - 1 if self.new else self.generation
         if tenure is None or known == tenure.generation:
-            return False
+            return
         check_arrival(tenure, known, watermark)
         if self.new:
             self.done = self.live.reach.after
         self.generation = tenure.generation
-        return True
 
     # ---- rows in
 

@@ -112,7 +112,7 @@ def place_events(chosen: Chosen, extra: pa.Table, trends: list[list[tuple[int, s
     order = np.asarray(pc.sort_indices(time.take(pa.array(kept))))
     kept = kept[order]
     place = {int(row): i for i, row in enumerate(kept)}
-    mask, _ = label_masks(run.plan.bound, run.with_derived(bare), run.options.type, run.place)
+    mask = label_masks(run.plan.bound, run.with_derived(bare), run.options.type, run.place)
     names = [label.name for label in run.plan.bound.labels]
     said = {row: label for trend in trends for row, label in trend}
     labels = [

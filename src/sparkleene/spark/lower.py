@@ -141,7 +141,7 @@ def lower_table(part: Part, low: Lowered, table: pa.Table, options: Options, thr
             columns[name] = evaluate(term, table, part.place)
     bound = part.plan.bound
     for name, wanted in zip(low.options.masks, (bound, bound.without_local()), strict=False):
-        masks, _ = label_masks(wanted, table, options.type, part.place, threads)
+        masks = label_masks(wanted, table, options.type, part.place, threads)
         columns[name] = pa.array(masks)
     return pa.table(columns)
 
