@@ -19,7 +19,7 @@ from sparkleene.spark.request import OWN, Request, col, map_batches, zone
 from sparkleene.spark.results import raise_errors, schema_of
 from sparkleene.spark.sql.terms import condition, value
 from sparkleene.spark.sql.types import schema_to_spark
-from sparkleene.spark.tasks import ERROR, Batches, send_results
+from sparkleene.spark.tasks import ERROR, Batches, gather, send_results
 from sparkleene.workload.run import QUERY
 
 PLACE = f"{OWN}place"
@@ -141,9 +141,8 @@ class FinishRows:
 
     def __call__(self, batches: Batches) -> Iterator[pa.RecordBatch]:
         """Finish a partition."""
-        rows = list(batches)
-        if rows:
-            yield from send_results(self.schema, lambda: self.finish(pa.Table.from_batches(rows)))
+        if (table := gather(batches)) is not None:
+            yield from send_results(self.schema, lambda: self.finish(table))
 
     def finish(self, table: pa.Table) -> Iterator[pa.Table]:
         """Yield the rows of each query."""
