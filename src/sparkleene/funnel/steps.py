@@ -33,8 +33,9 @@ class Step:
 
     @property
     def reached(self) -> ast.Pattern:
-        """The pattern of those who have come to the step: with an event of it."""
-        return _not_empty(self.pattern)
+        """The pattern of those who have come to the step, with an event of it: `P` for `P?`, and `P+` for `P*`."""
+        given = self.pattern
+        return replace(given, low=1) if isinstance(given, ast.Repeat) and given.low == 0 else given
 
 
 StepLike = PatternPart | Step | Mapping[str, str]
@@ -112,8 +113,3 @@ def _name(given: ast.Pattern) -> str:
     if isinstance(given, ast.Atom):
         return given.label
     return pattern_to_text(given)
-
-
-def _not_empty(given: ast.Pattern) -> ast.Pattern:
-    """Return `P` for `P?`, and `P+` for `P*`."""
-    return replace(given, low=1) if isinstance(given, ast.Repeat) and given.low == 0 else given
