@@ -85,13 +85,13 @@ def choose_rows(run: Run, table: pa.Table, group: Mapping[str, Any], window: Any
     else:
         inside, start, end = _time_window(run, table, window)
         rows = table.filter(make_array(inside))
-        run = _change(run, replace(bound, window=None))
+        run = change_query(run, replace(bound, window=None))
     words.append(f"the window from {start} to {end}")
     rows, group_rows = (keep_group(run, one, values, others) for one in (rows, table))
     return Chosen(run, rows, group_rows, values, bound.window, key, (start, end), ", ".join(words))
 
 
-def _change(run: Run, bound: Bound) -> Run:
+def change_query(run: Run, bound: Bound) -> Run:
     """Return a run of another query."""
     return replace(run, part=Part.single(run.part.names[0], plan(bound, run.place), run.place), memo=None)
 
@@ -163,7 +163,7 @@ def _fix_windows(run: Run, table: pa.Table) -> tuple[Run, pa.Table]:
     number = np.full(table.num_rows, -1, np.int64)
     number[inside if groups.rows is None else groups.rows[inside]] = np.repeat(np.arange(lo.size), hi - lo)
     table = table.append_column(WINDOW_KEY.path[0], make_array(number)).filter(make_array(number >= 0))
-    return _change(run, replace(bound, window=None, keys=(*bound.keys, WINDOW_KEY))), table
+    return change_query(run, replace(bound, window=None, keys=(*bound.keys, WINDOW_KEY))), table
 
 
 def _time_window(run: Run, table: pa.Table, given: Any) -> tuple[Array, Any, Any]:

@@ -17,7 +17,7 @@ import pyarrow.compute as pc
 
 from sparkleene.columns.fields import find_column
 from sparkleene.columns.labels import label_masks
-from sparkleene.engine.chosen_rows import Chosen, equals
+from sparkleene.engine.chosen_rows import Chosen, change_query, equals
 from sparkleene.engine.results import WINDOW, write_results
 from sparkleene.engine.run import Run
 from sparkleene.engine.why_conditions import clear_whole, drop_key, list_conditions, window_condition
@@ -25,8 +25,6 @@ from sparkleene.language import ast
 from sparkleene.language.bound import Bound, Key, Output
 from sparkleene.language.printer import pattern_to_text
 from sparkleene.plan.beginnings import labels_in, list_steps
-from sparkleene.plan.part import Part
-from sparkleene.plan.plan import plan
 from sparkleene.plan.text import count
 from sparkleene.plan.text import table as lay_out
 
@@ -130,8 +128,7 @@ class Asker:
         group = tuple(dict.fromkeys((*bound.group, *given)))
         names = tuple(f"key {k}" for k in group)
         counted = replace(bound, group=group, group_names=names)
-        part = Part.single(chosen.run.part.names[0], plan(counted, chosen.run.place), chosen.run.place)
-        run = replace(chosen.run, part=part, memo=None)
+        run = change_query(chosen.run, counted)
         found = write_results(run.evaluate(chosen.rows if inside else chosen.group_rows))
         for k, value in given.items():
             found = found.filter(equals(run.place, found.column(f"key {k}"), value))
