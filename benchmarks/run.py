@@ -33,6 +33,7 @@ from benchmarks import (
     spark_soak,
     spark_streaming,
     startup,
+    trends,
     whole_trends,
     windows,
     workloads,
@@ -46,6 +47,7 @@ BENCHMARKS: dict[str, Callable[[float], Iterator[Line]]] = {
     "measures": measures.run,
     "funnel": funnel.run,
     "startup": startup.run,
+    "trends": trends.run,
     "whole_trends": whole_trends.run,
     "windows": windows.run,
     "workloads": workloads.run,
@@ -55,7 +57,7 @@ BENCHMARKS: dict[str, Callable[[float], Iterator[Line]]] = {
     "people": people.run,
     "peers": live_peers.run,
 }
-QUICK = ("dense", "comparison", "keys", "whole_trends", "windows", "workloads")
+QUICK = ("dense", "comparison", "keys", "trends", "whole_trends", "windows", "workloads")
 CHECKED = {"dense": 0.1, "comparison": 0.2, "keys": 0.1, "whole_trends": 0.02, "windows": 0.1}  # with their scales
 
 

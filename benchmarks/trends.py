@@ -1,43 +1,29 @@
-"""Twenty trends drawn out of 100,000 events with falling prices in one window, beside their count.
-
-The only argument is another number of events.
-"""
+"""Twenty trends drawn out of all trends of one window, beside their count."""
 
 from __future__ import annotations
 
-import sys
-import time
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Iterator
 
 import numpy as np
 import pyarrow as pa
 
 import sparkleene as sk
+from benchmarks.common import Line
+from benchmarks.measures import in_pairs
+
+EVENTS = 100_000
 
 
-def best(work: Callable[[], Any], times: int = 5) -> float:
-    """Return the shortest of some times that work takes, after a first one."""
-    work()
-    taken = []
-    for _ in range(times):
-        begin = time.perf_counter()
-        work()
-        taken.append(time.perf_counter() - begin)
-    return min(taken)
-
-
-def main() -> None:
-    """Print seconds and the ratio."""
-    size = int(sys.argv[1]) if len(sys.argv) > 1 else 100_000
+def run(scale: float = 1.0) -> Iterator[Line]:
+    """Measure a sample of trends with falling prices out of 100,000 events."""
+    size = int(EVENTS * scale)
     prices = np.random.default_rng(1).permutation(size).astype(float)
     table = pa.table({"time": np.arange(size), "price": prices})
     query = sk.query("RETURN COUNT(*) PATTERN Stock S+ WHERE S.price > NEXT(S).price", type=None)
-    count = best(lambda: query.run(table))
-    sample = best(lambda: query.trends(table, limit=20, order="sample"))
-    taken = f"count {count:.3f} s, 20 trends drawn {sample:.3f} s"
-    print(f"{size:,} events: {taken}, {sample / count:.1f} times (at most 3)")
-
-
-if __name__ == "__main__":
-    main()
+    for order in ("sample", "longest"):
+        count, found = in_pairs(
+            lambda: query.run(table), lambda order=order: query.trends(table, limit=20, order=order)
+        )
+        bound = "<= 3" if order == "sample" else ""
+        name = f"20 trends, {order}, of {size:,} events / their count"
+        yield Line(name, found / count, bound, f"{found:.3f}, {count:.3f} s")

@@ -552,3 +552,61 @@ def test_many_small_batches(source: Source, tmp_path: Path) -> None:
     assert plain(found.rows) == plain(source.expected(query))
     sizes = [p["stateOperators"][0]["numRowsTotal"] for p in found.progress]
     assert max(sizes[60:]) <= max(sizes[:60]) + 2 < 80
+
+
+# ---- one query after another
+
+WINDOWS = "RETURN k, COUNT(*) AS n PATTERN SEQ(A+, B) GROUP-BY k"
+AFTER = "RETURN k, COUNT(*) AS m, SUM(W.n) AS s PATTERN W+ GROUP-BY k WITHIN 20 seconds SLIDE 20 seconds"
+
+
+@pytest.mark.parametrize(
+    "within", ["WITHIN 10 seconds SLIDE 5 seconds", "WITHIN 10 seconds", "WITHIN SESSION 3 seconds MAX 8 seconds"]
+)
+def test_a_query_follows_another(source: Source, tmp_path: Path, within: str) -> None:
+    first, second = sk.query(f"{WINDOWS} {within}"), sk.query(AFTER, time="window_end", type=None)
+    rows = [
+        row for k in (1, 2) for row in events("a1 a2 b3 b5 a9 b10 a10 b12 a15 b20 a22 b25 b30 a38 b40 a50 b60", k)
+    ]
+    rows.sort(key=lambda row: row["time"])
+    # watermarks lie on the ends of windows, and between them
+    source.add(
+        *[[row for row in rows if lo < row["time"] <= at(hi)] for lo, hi in _spans(5, 10, 11, 20, 40, 44, 60)], END
+    )
+    ended = Ended(second.run(first.run(source.marked())), tmp_path)
+    between = first.run(pq.read_table(source.folder))
+    wanted = [row for row in second.run(between).to_pylist() if row["window_end"] <= at(10**5)]
+    assert wanted and plain(ended.rows) == plain(wanted)
+    names = ("sparkleene", "sparkleene after 1")
+    assert all(p["observedMetrics"][name]["late_rows"] == 0 for p in ended.progress for name in names)
+
+
+def _spans(*ends: int) -> Iterator[tuple[datetime, int]]:
+    for lo, hi in zip((-1, *ends), ends, strict=False):
+        yield at(lo), hi
+
+
+def test_an_aggregation_of_spark_follows_a_query(source: Source, tmp_path: Path) -> None:
+    query = sk.query(f"{WINDOWS} WITHIN 10 seconds SLIDE 5 seconds")
+    source.add(events("a1 a2 b3 b5 a9"), events("b10 a12 b15"), events("b20 a22 b30 a38 b40"), END)
+    counted = query.run(source.marked()).groupBy(F.window("window_end", "20 seconds")).agg(F.sum("n").alias("n"))
+    ended = Ended(counted.select("window.start", "n"), tmp_path)
+    wanted: dict[datetime, float] = {}
+    for row in source.expected(query):
+        start = at((row["window_end"] - MIDNIGHT).total_seconds() // 20 * 20)
+        wanted[start] = wanted.get(start, 0.0) + row["n"]
+    assert plain(ended.rows) == plain([{"start": start, "n": n} for start, n in wanted.items()])
+
+
+def test_a_second_watermark_would_wait_for_ever(source: Source) -> None:
+    first, second = (
+        sk.query(f"{WINDOWS} WITHIN 10 seconds SLIDE 5 seconds"),
+        sk.query(AFTER, time="window_end", type=None),
+    )
+    with pytest.raises(sk.DataError, match="leave withWatermark"):
+        second.run(first.run(source.marked()).withWatermark("window_end", "5 seconds"))
+    late = sk.query(f"{WINDOWS} WITHIN FROM type = 'A' TO type = 'B' MAX 10 seconds").run(source.marked())
+    with pytest.raises(sk.DataError, match="no-watermark"):
+        second.run(late)
+    with pytest.raises(sk.DataError, match="windows with FROM may come late"):
+        second.run(late.withWatermark("window_end", "0 seconds"))

@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
+from typing import NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -33,6 +34,21 @@ from sparkleene.threads import Pool, shares
 
 BLOCK = 1 << 22  # rows of windows that are looked through together
 ALL = 1 << 62  # no limit
+
+
+class Marks(NamedTuple):
+    """By which labels, as bits, rows of windows are in trends; the rows of window k are from at[k] on."""
+
+    labels: Array
+    lo: Array  # the place of each window's first row
+    at: Array
+
+    def find(self, chosen: Array) -> tuple[Array, Array]:
+        """Return the window and the place of each row that is chosen."""
+        place = np.flatnonzero(chosen)
+        size = np.diff(self.at, append=self.labels.size)
+        window = np.repeat(np.arange(self.at.size), size)[place]
+        return window, (self.lo - self.at)[window] + place
 
 
 @dataclass(frozen=True)
@@ -67,10 +83,13 @@ class Participation:
             cell = np.append(0, np.cumsum(new))
         for begin, end in _blocks(cell, (windows.hi - windows.lo)[order]):
             some = order[begin:end]
-            window, event, labels = self._mark(windows.lo[some], windows.hi[some], kinds[some])
+            marks = self._mark(windows.lo[some], windows.hi[some], kinds[some])
             for output in outputs:
-                here = labels & np.uint64(sum(1 << label for label in output.labels)) != 0
-                once = self._once(cell[begin:end], window[here], event[here])
+                here = marks.labels & np.uint64(sum(1 << label for label in output.labels)) != 0
+                if not self._spread and not output.path:
+                    found[output.name][some, 0] = np.add.reduceat(here, marks.at, dtype=np.int64)
+                    continue
+                once = self._once(cell[begin:end], *marks.find(here))
                 for i, column in enumerate(self._add(output, *once, some.size)):
                     found[output.name][some, i] = column
         return found
@@ -92,8 +111,8 @@ class Participation:
         arrays, _ = build_arrays(plan, self.table, self.rows, self.options, self.threads, self.place)
         return find_ends(plan, arrays), arrays.main.kernel == "linear"
 
-    def _mark(self, lo: Array, hi: Array, kinds: Array) -> tuple[Array, Array, Array]:
-        """Return the events in trends of some windows: the window and the place of each, and its labels as bits."""
+    def _mark(self, lo: Array, hi: Array, kinds: Array) -> Marks:
+        """Return by which labels the rows of some windows are in trends. Each window has a row."""
         ends, linear = self._ends
         at = np.append(0, np.cumsum(hi - lo))
         took = np.zeros(at[-1], np.uint64)
@@ -110,9 +129,7 @@ class Participation:
                 given = (*ends.given, ends.index.real, found, log, int(lo[k]), int(kinds[k]))
                 kernel.mark_by_ends(*given, took[at[k] : at[k + 1]])
         interrupts.check()
-        place = np.flatnonzero(took)
-        window = np.searchsorted(at, place, "right") - 1
-        return window, lo[window] + place - at[window], took[place]
+        return Marks(took, lo, at[:-1])
 
     def _once(self, cell: Array, window: Array, event: Array) -> tuple[Array, Array]:
         """Keep one of the places that a row has in the sub-streams of a group and window."""

@@ -11,6 +11,7 @@ from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.types import LongType
 
+from sparkleene.engine.results import WINDOW
 from sparkleene.engine.run import Run
 from sparkleene.errors import NOWHERE, warn
 from sparkleene.language.bound import Drawn, Term
@@ -48,6 +49,8 @@ from sparkleene.workload.run import QUERY
 
 MODES = ("append", "update")
 DELAY = "spark.watermarkDelayMs"  # in the metadata of a column with a watermark
+STAGE = "sparkleene.stage"  # in that of window_end: how many queries of ours the stream has come through
+BEHIND = "sparkleene.behind"  # there too: the watermark may have passed it before a row comes
 MANY = 16  # partitions to a core, beyond which a stream warns
 WARNED: set[str] = set()  # applications that have been warned
 
@@ -71,14 +74,36 @@ def run(requests: Sequence[Request], frame: DataFrame) -> DataFrame:
     together = kept if tasks is None else kept.coalesce(tasks)
     _warn_of_partitions(frame.sparkSession)
     left = raise_errors(map_batches(together, Leave(), stream.schema))
-    named = METRICS if request.name is None or request.named else f"{METRICS} {request.name}"
+    stage = find_stage(frame) + 1
+    words = [] if request.name is None or request.named else [request.name]
+    named = " ".join([METRICS, *words, *(["after", str(stage - 1)] if stage > 1 else [])])
     there = left.observe(named, *_metrics(requests, frame)).where(col(LATE).isNull())
     results = there.select([col(name) for name in stream.job.schema.names])
     # All parts of a window come in one batch, so adding them up needs no state.
     number = tasks or count_buckets(partitions(frame.sparkSession), stream.runs[0].most)
     whole = combine_parts(stream.job, results, schema, not stream.job.partial, number)
     finished = finish_results(requests, whole, lambda one: batch.check_columns(one, frame))
-    return _rename_queries(requests, finished)
+    renamed = _rename_queries(requests, finished)
+    return renamed if mode == "update" else _mark_time(requests, renamed, stage)
+
+
+def find_stage(frame: DataFrame) -> int:
+    """Return how many queries of ours a stream has come through, one after the other."""
+    return max((int((field.metadata or {}).get(STAGE, 0)) for field in frame.schema.fields), default=0)
+
+
+def _mark_time(requests: Sequence[Request], results: DataFrame, stage: int) -> DataFrame:
+    """Return results whose window_end is known to Spark as a time with a watermark, so that queries can follow.
+
+    A window is sent in the batch whose watermark is the first to reach its end, so no row of it is late. A window
+    with FROM is not: it ends with its last row, and the watermark passes that before anyone knows. A second
+    `withWatermark` would not do: Spark waits for the slower of two watermarks, and the second waits for the first.
+    """
+    windows = [one.plan.bound.window for request in requests for one in request.queries]
+    late = any(isinstance(window, Drawn) and window.gap is None for window in windows)
+    end = WINDOW[1]
+    marked = col(end).alias(end, metadata={STAGE: stage} | ({BEHIND: True} if late else {DELAY: 0}))
+    return results.select([marked if name == end else col(name) for name in results.columns])
 
 
 def _rename_queries(requests: Sequence[Request], results: DataFrame) -> DataFrame:
@@ -278,6 +303,14 @@ def _check_stream(request: Request, frame: DataFrame) -> None:
         name = time if time.isidentifier() else quote(time)
         help = f'add one before the query: df.withWatermark("{name}", "10 minutes")'
         raise place.error("no-watermark", message, help=help, notes=notes)
+    metadata = frame.schema[time].metadata or {}
+    if STAGE in metadata and (metadata[DELAY] or BEHIND in metadata):
+        message = f"'{time}' of a query's results has a second watermark, so no window would ever end"
+        note = "Spark waits for the slowest watermark, and the second one moves with rows that wait for the first"
+        help = f'leave withWatermark("{time}", ...) out: the results of a query have a watermark'
+        if BEHIND in metadata:
+            help = "write these results to a table, and read that as a stream: windows with FROM may come late"
+        raise place.error("second-watermark", message, help=help, notes=[note])
 
 
 def _check_session(request: Request, spark: SparkSession) -> None:
