@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any, Unpack
 
-from sparkleene.errors import Place, QueryError
+from sparkleene.errors import mistake
 from sparkleene.evaluation import Engine, OutputMode, PreparedWorkload, Strategy, like_data, to_spark
 from sparkleene.options import HierarchyLike, QueryOptions, ReadingKeywords, list_options
 from sparkleene.prepared import Columns, Recent
@@ -31,7 +31,7 @@ class Cube:
     ) -> None:
         """Compile the queries and relate them; see `sparkleene.cube`."""
         if not queries:
-            raise _mistake("the cube has no queries", "give some: {'name': 'RETURN ...'}")
+            raise mistake("the cube has no queries", "give some: {'name': 'RETURN ...'}")
         compiled = {name: one.prepared for name, one in queries.items() if isinstance(one, Query)}
         first = next((one.options for one in compiled.values()), QueryOptions())
         common = first.change(**options, hierarchy=first.hierarchy if hierarchy is None else hierarchy)
@@ -39,7 +39,7 @@ class Cube:
             differing = [option for option, value in vars(common).items() if value != vars(one.options)[option]]
             if differing:
                 help = "make all queries with the same options, or give the cube their texts"
-                raise _mistake(f"'{name}' has another {differing[0]}= than the cube", help)
+                raise mistake(f"'{name}' has another {differing[0]}= than the cube", help)
         texts = {name: one.text if isinstance(one, Query) else one for name, one in queries.items()}
         self.queries = {name: Query(text, filename=name, **common.keywords) for name, text in texts.items()}
         self._options = common
@@ -200,10 +200,6 @@ class Cube:
     def _repr_html_(self) -> str:
         """Show the picture in a notebook."""
         return self.to_svg()
-
-
-def _mistake(message: str, help: str) -> QueryError:
-    return Place().mistake("bad-option", message, help=help)
 
 
 @list_options

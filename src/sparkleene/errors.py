@@ -119,6 +119,11 @@ class Place:
         return QueryError(diagnostic_at(code, message, span, help, notes), self.source, self.filename)
 
 
+def mistake(message: str, help: str | None, *notes: str) -> QueryError:
+    """Return the error for an argument."""
+    return QueryError(Diagnostic("bad-option", message, notes=notes, help=help))
+
+
 def diagnostic_at(code: str, message: str, span: Span, help: str | None, notes: Iterable[str]) -> Diagnostic:
     """Return a diagnostic at a place in the text, or of no place for NOWHERE."""
     start, end = (None, None) if span == NOWHERE else (span.start, span.end)

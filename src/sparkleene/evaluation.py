@@ -17,7 +17,7 @@ from sparkleene.prepared import Columns, PreparedQuery, Recent
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from sparkleene.engine.run import Evaluated
+    from sparkleene.engine.run import Evaluated, Run
     from sparkleene.plan.part import Part
     from sparkleene.spark.request import Request
     from sparkleene.spark.source import Source
@@ -97,6 +97,15 @@ class PreparedWorkload:
             needed.update(query.columns(query.plan_for(names)))
         type = None if self.options.hierarchy is not None else self.options.type
         return LocalData(names, *read_data(data, sorted(needed), [] if type is None else [type]))
+
+    def start(self, data: Any, zone: str | None = None) -> tuple[Run, LocalData]:
+        """Return the run of a query by itself, and the rows that it reads; `zone` is that of a session of Spark."""
+        from sparkleene.engine.run import Run
+        from sparkleene.threads import threads_of
+
+        read = self.read(data)
+        [part] = self.parts(read.columns)
+        return Run(part, self.options.for_engine(zone), threads_of(None)), read
 
     def evaluate(self, data: LocalData, threads: int | None = None) -> tuple[dict[str, pa.Table], Stats]:
         """Return the result of each query over a table, and what was shared."""

@@ -122,13 +122,8 @@ class QueryOptions:
         return zone
 
 
-def list_options(function: F) -> F:
-    """Make `help` and editors show the options of a function one by one."""
-    return show_options(function)
-
-
-def show_options(function: F, *more: type) -> F:
-    """Make `help` and editors show the options of a function, after those of `more` dataclasses."""
+def list_options(function: F, *more: type) -> F:
+    """Make `help` and editors show the options of a function one by one, after those of `more` dataclasses."""
     signature = inspect.signature(function)
     shown = {name: one for name, one in signature.parameters.items() if one.kind is not one.VAR_KEYWORD}
     for option in (field for kind in (*more, QueryOptions) for field in fields(kind)):

@@ -118,14 +118,10 @@ class Query:
         if self._workload.goes_to_spark(data, engine):
             source, [request] = self._workload.ask_spark(data)
             return like_data(source.trends(request, Selection(limit, order, seed)), data)
-        from sparkleene.engine.run import Run
         from sparkleene.engine.trends import find_trends
         from sparkleene.interrupts import hold_back
-        from sparkleene.threads import threads_of
 
-        read = self._workload.read(data)
-        [part] = self._workload.parts(read.columns)
-        run = Run(part, self.prepared.options.for_engine(), threads_of(None))
+        run, read = self._workload.start(data)
         with hold_back(), report_faults(self.prepared.place):
             found = find_trends(run, read.table, Selection(limit, order, seed))
         if not found.num_rows and limit != 0:
@@ -157,11 +153,9 @@ class Query:
         """
         from sparkleene.charts.trend_picture import TrendPicture
         from sparkleene.engine.chosen_rows import choose_rows
-        from sparkleene.engine.run import Run
         from sparkleene.engine.trend_lines import find_lines
         from sparkleene.engine.why import MOST_ROWS
         from sparkleene.interrupts import hold_back
-        from sparkleene.threads import threads_of
 
         zone = None
         if self._workload.goes_to_spark(data, engine):
@@ -173,9 +167,7 @@ class Query:
                 data = collect_busiest(request, source, MOST_ROWS)
             else:
                 data = collect_rows(request, source, dict(group or {}), MOST_ROWS)
-        read = self._workload.read(data)
-        [part] = self._workload.parts(read.columns)
-        run = Run(part, self.prepared.options.for_engine(zone), threads_of(None))
+        run, read = self._workload.start(data, zone)
         with hold_back(), report_faults(self.prepared.place):
             chosen = choose_rows(run, read.table, dict(group or {}), window)
             return TrendPicture(*find_lines(chosen, Selection(limit, order, seed)))
@@ -202,10 +194,8 @@ class Query:
         There is no event of type B.
         """
         from sparkleene.engine.chosen_rows import choose_rows
-        from sparkleene.engine.run import Run
         from sparkleene.engine.why import MOST_ROWS, explain_trends
         from sparkleene.interrupts import hold_back
-        from sparkleene.threads import threads_of
 
         given, zone = dict(group or {}), None
         if is_spark(data):
@@ -213,9 +203,7 @@ class Query:
 
             source, [request] = self._workload.ask_spark(data)
             data, zone = collect_rows(request, source, given, MOST_ROWS), source.zone
-        read = self._workload.read(data)
-        [part] = self._workload.parts(read.columns)
-        run = Run(part, self.prepared.options.for_engine(zone), threads_of(None))
+        run, read = self._workload.start(data, zone)
         with hold_back(), report_faults(self.prepared.place):
             return explain_trends(choose_rows(run, read.table, given, window))
 

@@ -612,7 +612,7 @@ def test_every_row_with_a_label_is_kept(tmp_path_factory, data):
         bound = plan(where, data.draw(st.sampled_from(["A+", "SEQ(A, B)"])), table.column_names)
     except DataError:
         return
-    masks = label_masks(bound, table, "kind")[0]
+    masks = label_masks(bound, table, "kind")
     left = {number for _, number in kept(path, bound)}
     wanted = {int(row) // size for row in np.flatnonzero(masks)}
     assert wanted <= left

@@ -454,7 +454,7 @@ def test_masks(spark, local):
         count = len(query.labels)
         assert got.type.bit_width == next(bits for bits in (8, 16, 32, 64) if count < bits or bits == 64)
         asked = query if local else bound([label.type for label in query.labels], None, query.types)
-        wanted, _ = label_masks(asked, EVENTS, name)
+        wanted = label_masks(asked, EVENTS, name)
         unsigned = got.to_numpy().astype(np.int64).view(np.uint64)
         assert unsigned.tolist() == wanted.astype(np.uint64).tolist(), i
 
@@ -528,7 +528,7 @@ def test_filters_reach_parquet(stored, query, name, wanted):
     assert all(each in found for each in wanted), found
     kept = {row.row for row in stored.filter(part).collect()}
     try:
-        has = label_masks(query, stored.toArrow(), name)[0] != 0
+        has = label_masks(query, stored.toArrow(), name) != 0
     except DataError:
         return
     assert set(np.flatnonzero(has)) <= kept < set(range(8))
@@ -571,7 +571,7 @@ def test_filters_keep_all_that_has_a_label(spark, frame, predicates, ansi):
             name = "text" if i % 3 else None
             part = superset(query, frame.schema, name, zone="UTC")
             try:
-                has = label_masks(query, TABLE, name)[0] != 0
+                has = label_masks(query, TABLE, name) != 0
             except DataError:
                 continue
             if part is not None:
@@ -630,7 +630,7 @@ def test_hostile_names(spark, case):
         typed = bound(["0", "1"])
         for name in HOSTILE[:2]:
             got = [row[0] for row in frame.select(masks(typed, frame.schema, name)).collect()]
-            assert got == label_masks(typed, rows, name)[0].tolist()
+            assert got == label_masks(typed, rows, name).tolist()
             assert frame.filter(superset(typed, frame.schema, name)).count() == 1
 
 

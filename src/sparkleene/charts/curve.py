@@ -26,17 +26,17 @@ def break_at_gaps(x: Array, y: Array, axis: Axis | None) -> tuple[Array, Array]:
     return np.insert(x, after, x[after - 1]), np.insert(y, after, np.nan)
 
 
-def thin_out(x: Array, y: Array, columns: int = PIXELS) -> tuple[Array, Array]:
+def thin_out(x: Array, y: Array) -> tuple[Array, Array]:
     """Keep the first, last, lowest and highest point of each column of pixels, which draw the same line.
 
     >>> x, y = thin_out(np.arange(100_000), np.sin(np.arange(100_000)))
     >>> x.size <= 4 * 1200, bool(y.max() > 0.9999)
     (True, True)
     """
-    if x.size <= 4 * columns:
+    if x.size <= 4 * PIXELS:
         return x, y
     far = distances(x, x[0])
-    column = np.minimum((far / far[-1] * columns).astype(np.int64), columns - 1)
+    column = np.minimum((far / far[-1] * PIXELS).astype(np.int64), PIXELS - 1)
     starts = np.flatnonzero(np.r_[True, np.diff(column) != 0])
     by_height = np.lexsort((y, column))  # NaN comes last, and is kept as a gap
     ends = np.r_[starts[1:], x.size] - 1

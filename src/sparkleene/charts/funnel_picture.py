@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from sparkleene.charts.funnel import FunnelChart
-from sparkleene.charts.layout import FAINT, INK, add_axes, arrange, shorten, write_text
+from sparkleene.charts.layout import FAINT, INK, add_axes, arrange, shorten, write_caption, write_text
 from sparkleene.charts.picture import COLORS, EDGE, GRID
 
 if TYPE_CHECKING:
@@ -28,7 +28,7 @@ def draw_funnel(chart: FunnelChart, make: Callable[..., Figure] | None = None) -
     wide = min(MOST_WIDTH, max(WIDTH, 0.62 * bars + 1.5))
     made = (make or Figure)(figsize=(wide, (HEIGHT if chart.groups else 1.6) + 0.4 * bool(chart.title)))
     axes = add_axes(made)
-    _write_caption(axes, chart)
+    write_caption(axes, chart.caption, 46)
     if chart.groups:
         _draw_bars(axes, chart, wide)
     else:
@@ -92,14 +92,6 @@ def _write_names(axes: Axes, chart: FunnelChart) -> None:
         axes.plot([1.02, 1.045], [y, y], linewidth=7, color=color, transform=axes.transAxes, clip_on=False,
                   solid_capstyle="butt")  # fmt: skip
         write_text(axes, 1.058, y, shorten(group.name), transform=axes.transAxes, va="center", size=9)
-
-
-def _write_caption(axes: Axes, chart: FunnelChart) -> None:
-    """Say above what the bars are."""
-    axes.annotate(
-        chart.caption, (0, 1), (0, 46), xycoords="axes fraction", textcoords="offset points", size=10, color=FAINT,
-        parse_math=False,
-    )  # fmt: skip
 
 
 def _pale(color: str) -> str:

@@ -31,6 +31,12 @@ def write_text(on: Any, x: float, y: float, text: str, **style: Any) -> Any:
     return on.text(x, y, text, **({"color": INK, "parse_math": False} | style))
 
 
+def write_caption(axes: Axes, text: str, above: float) -> None:
+    """Write what a picture shows so many points above its axes."""
+    at: dict[str, Any] = {"xycoords": "axes fraction", "textcoords": "offset points"}
+    axes.annotate(text, (0, 1), (0, above), size=10, color=FAINT, parse_math=False, **at)
+
+
 def shorten(text: str) -> str:
     """Cut the name of a group that is too long to stand beside a picture."""
     return text if len(text) <= LONGEST else f"{text[: LONGEST - 1]}…"

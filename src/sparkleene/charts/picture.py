@@ -15,7 +15,7 @@ from sparkleene.charts.chart import Chart
 from sparkleene.charts.curve import band, break_at_gaps, lonely_points, thin_out
 from sparkleene.charts.data import Series, largest_of, order_by_size
 from sparkleene.charts.drawable import Drawable
-from sparkleene.charts.layout import FAINT, INK, Grid, add_axes, arrange, shorten, write_text
+from sparkleene.charts.layout import FAINT, INK, Grid, add_axes, arrange, shorten, write_caption, write_text
 from sparkleene.charts.ticks import set_time_ticks, tick_labels, to_plot_units
 from sparkleene.errors import Diagnostic, SparkleeneError
 
@@ -111,16 +111,7 @@ def _write_caption(axes: Axes, chart: Chart, above: float = 9) -> None:
     notes = [chart.window, "log scale" if chart.scale.log else "", beyond]
     note = ", ".join(note for note in notes if note)
     what = f"{chart.value} by {chart.by}" if chart.by else chart.value
-    axes.annotate(
-        f"{what} ({note})" if note else what,
-        (0, 1),
-        (0, above),
-        xycoords="axes fraction",
-        textcoords="offset points",
-        size=10,
-        color=FAINT,
-        parse_math=False,
-    )
+    write_caption(axes, f"{what} ({note})" if note else what, above)
 
 
 # ---- over windows

@@ -8,7 +8,6 @@ import socket
 import sys
 import threading
 import webbrowser
-from collections.abc import Sequence
 from importlib.util import find_spec
 from typing import Annotated, Any
 
@@ -111,8 +110,4 @@ def run_server(settings: Any, listener: socket.socket, browser: bool) -> None:
     note("Ctrl-C ends it")
     if browser and sys.stdout.isatty():
         threading.Timer(0.5, webbrowser.open, [where]).start()
-    asyncio.run(_serve(server, [listener]))
-
-
-async def _serve(server: Any, sockets: Sequence[socket.socket]) -> None:
-    await server.serve(sockets=list(sockets))
+    asyncio.run(server.serve(sockets=[listener]))

@@ -17,14 +17,6 @@ from sparkleene.cli.inputs import parse_pairs
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-QUIET = {
-    "spark.log.level": "OFF",  # what fails is reported once, in our words
-    "spark.ui.showConsoleProgress": "false",
-    # Times without a zone are shown as they are in the files, whatever the machine's zone is.
-    "spark.sql.session.timeZone": "UTC",
-    "spark.sql.timestampType": "TIMESTAMP_NTZ",
-}
-
 
 @contextmanager
 def start_spark(
@@ -34,6 +26,7 @@ def start_spark(
     given = parse_pairs(conf, "--conf", "spark.sql.shuffle.partitions=8")
     require_pyspark()
     from sparkleene.spark import session
+    from sparkleene.spark.session import QUIET
 
     before = signal.getsignal(signal.SIGINT)
     with _silence_stderr():

@@ -20,7 +20,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from sparkleene.columns import compare
-from sparkleene.columns.arrow import as_numpy, fill_null, make_array, make_scalar
+from sparkleene.columns.arrow import Array, as_numpy, fill_null, make_array, make_scalar
 from sparkleene.columns.durations import settle, types_of
 from sparkleene.columns.expressions import Floats, Value, drop_sides, evaluate, evaluate_arithmetic, rank_sides
 from sparkleene.columns.fields import bounds
@@ -30,7 +30,6 @@ from sparkleene.language.operators import FLIPPED
 from sparkleene.language.trees import fields
 from sparkleene.plan.predicates import Comparison, Threshold, sides
 
-Array = np.ndarray[Any, Any]
 MOST = 2**62
 """Sums of integers below this are made in 64 bits."""
 
@@ -177,7 +176,7 @@ def _bisect(found: _Parts, threshold: Threshold, place: Place) -> tuple[Floats, 
     low, high = np.zeros(rows, np.int64), np.full(rows, len(distinct), np.int64)
     if len(distinct):
         ends = [np.full(rows, end) for end in (0, len(distinct) - 1)]
-        _check_infinite(condition, name, [at(_value_side(condition, name), end) for end in ends], others, place)
+        _check_infinite(condition, name, [at(_sides(condition, name)[0], end) for end in ends], others, place)
     for _ in range(len(distinct).bit_length() if rows else 0):
         middle = (low + high) // 2
         holds = as_numpy(fill_null(at(condition, np.minimum(middle, len(distinct) - 1)), False))
@@ -188,14 +187,10 @@ def _bisect(found: _Parts, threshold: Threshold, place: Place) -> tuple[Floats, 
     return (border, ranks) if side else (ranks, border)
 
 
-def _value_side(condition: Call, name: Field) -> Term:
-    """Return the side of a condition that the value is in."""
-    return condition.args[0] if name in fields(condition.args[0]) else condition.args[1]
-
-
-def _other_side(condition: Call, name: Field) -> Term:
-    """Return the side of a condition that the value is not in."""
-    return condition.args[1] if name in fields(condition.args[0]) else condition.args[0]
+def _sides(condition: Call, name: Field) -> tuple[Term, Term]:
+    """Return the side of a condition that the value is in, and the other."""
+    one, two = condition.args
+    return (one, two) if name in fields(one) else (two, one)
 
 
 def _check_infinite(
@@ -207,7 +202,7 @@ def _check_infinite(
     """
     if condition.op not in ("<=", ">="):
         return
-    bound = evaluate(drop_sides(_other_side(condition, name)), pa.table(others), place)
+    bound = evaluate(drop_sides(_sides(condition, name)[1]), pa.table(others), place)
     if not pa.types.is_floating(bound.type) or not _any(pc.is_inf(bound)):
         return
     known = [pc.is_valid(value) for value in others.values()]

@@ -5,19 +5,17 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
 import pyarrow as pa
 
-from sparkleene.columns.arrow import make_array
+from sparkleene.columns.arrow import Array, make_array
 from sparkleene.columns.reading import Options
 from sparkleene.columns.time_zones import first_instant, is_utc
 from sparkleene.columns.times import Time, unknown_unit, window_offset
 from sparkleene.errors import Place
 from sparkleene.language.bound import Window
-
-Array = np.ndarray[Any, Any]
 
 MANY = 1 << 14  # borders that are looked up without asking between which of them times lie
 NEAR = 3  # days: a zone is at most two away from UTC

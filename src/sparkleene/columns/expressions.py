@@ -26,7 +26,7 @@ from sparkleene.columns.fields import describe_column, doubles, find_column, kin
 from sparkleene.errors import Place, Span
 from sparkleene.language.ast import Scalar
 from sparkleene.language.bound import Call, Field, Interval, Literal_, Term
-from sparkleene.language.trees import is_constant, map_fields, walk_term
+from sparkleene.language.trees import is_constant, map_leaves, walk_term
 
 Value = Any
 """A pyarrow ChunkedArray, Array or Scalar."""
@@ -115,7 +115,7 @@ def rank_sides(left: Term, right: Term, op: str, table: pa.Table, place: Place =
 
 def drop_sides(term: Term) -> Term:
     """Return a term with every attribute on side 0."""
-    return map_fields(term, lambda field: Field(field.path, 0, field.span))
+    return map_leaves(term, Field, lambda field: Field(field.path, 0, field.span))
 
 
 @dataclass(frozen=True, slots=True)

@@ -21,6 +21,7 @@ from sparkleene.columns.hive import PartitionColumn, check_partition, infer_part
 from sparkleene.columns.paths import File, Paths, is_uri, list_files, path_texts, suggest_file
 from sparkleene.columns.time_formats import TimeFormat
 from sparkleene.errors import DataError, Place, first_line, warn
+from sparkleene.plan.text import count
 
 _NUMBER = "__fragment_index"
 """The column in which Arrow tells the number of the file that a row is from."""
@@ -174,7 +175,7 @@ class EventFile:
             return pa.schema([(name, pa.null()) for name in columns])
         types = self._csv_schema(headerless=True).types
         if len(types) != len(columns):
-            message = f"'{self.path}' has {_many(len(types))}, and names are given for {len(columns)}"
+            message = f"'{self.path}' has {count(len(types), 'column')}, and names are given for {len(columns)}"
             raise PLACE.error("unreadable-file", message, help="give a name for each column, in their order")
         return pa.schema(list(zip(columns, types, strict=True)))
 
@@ -430,10 +431,6 @@ def _top(leaf: str, tops: Collection[str]) -> str | None:
     if leaf in tops:
         return leaf
     return next((top for top in tops if leaf.startswith(top + ".")), None)
-
-
-def _many(columns: int) -> str:
-    return f"{columns} column{'s'[: columns != 1]}"
 
 
 def _unfit(error: Exception) -> DataError:

@@ -24,8 +24,8 @@ PIECE = 1 << 20
 
 def label_masks(
     bound: Bound, table: pa.Table, type_column: str | None, place: Place = Place(), threads: int = 1
-) -> tuple[Masks, bool]:
-    """Return for each row the bits of the labels that it can have, and whether types alone decided them.
+) -> Masks:
+    """Return for each row the bits of the labels that it can have.
 
     A bit is set where the row is of the label's type and satisfies all local predicates of the label.
     """
@@ -49,7 +49,7 @@ def label_masks(
                 if everywhere:
                     seen[term] = holds
             masks &= ~((~holds).astype(dtype) << dtype.type(i))
-    return masks, not any(bound.local)
+    return masks
 
 
 def unknown_types(types: Iterable[str], column: Any) -> Iterator[str]:

@@ -1,4 +1,4 @@
-"""The value of an expression for each row as a column, and its type by the schema alone."""
+"""The value of an expression for each row as a column."""
 
 from __future__ import annotations
 
@@ -36,13 +36,3 @@ def row_values(term: Term, table: pa.Table, place: Place = Place()) -> pa.Chunke
     value = value if isinstance(value, pa.ChunkedArray) else pa.chunked_array([value])
     wanted = value_type(value.type)
     return value if value.type == wanted else value.cast(wanted)
-
-
-def row_type(term: Term, schema: pa.Schema, place: Place = Place()) -> pa.DataType:
-    """Return the type of an expression's values over a table with these columns, or raise what is wrong with it.
-
-    >>> from sparkleene.language.bound import Call, Field
-    >>> row_type(Call("/", (Field(("a",)), Field(("a",)))), pa.schema([("a", pa.int32())]))
-    DataType(double)
-    """
-    return row_values(term, schema.empty_table(), place).type

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -14,7 +13,7 @@ import pyarrow.compute as pc
 
 from sparkleene.columns.arrow import as_numpy, fill_null, make_array, make_scalar
 from sparkleene.columns.fields import decode, kind
-from sparkleene.errors import Place
+from sparkleene.errors import Place, mistake
 
 Integers = np.ndarray[Any, np.dtype[np.int64]]
 
@@ -57,20 +56,18 @@ class TimeFormat:
         help = f"the letters are %{', %'.join(one for one in DIRECTIVES)}"
         for letter in letters:
             if letter not in DIRECTIVES:
-                raise Place().mistake(
-                    "bad-option", f"the time format has '%{letter}', which means nothing", help=help
-                )
+                raise mistake(f"the time format has '%{letter}', which means nothing", help)
         plain = [letter for letter in letters if letter != "%"]
         parts = [{"y": "Y", "b": "m", "B": "m", "I": "H"}.get(letter, letter) for letter in plain]
         for letter, part in zip(plain, parts, strict=True):
             if parts.count(part) > 1:
-                raise Place().mistake("bad-option", f"the time format has two of what '%{letter}' stands for")
+                raise mistake(f"the time format has two of what '%{letter}' stands for", None)
         if "Y" not in parts:
             message = f"the time format '{self.text}' has no year"
-            raise Place().mistake("bad-option", message, help="write for example '%Y-%m-%d %H:%M:%S'")
+            raise mistake(message, "write for example '%Y-%m-%d %H:%M:%S'")
         if ("I" in plain) != ("p" in plain):
             message = "in a time format %I and %p go together"
-            raise Place().mistake("bad-option", message, help="write %H for 24 hours")
+            raise mistake(message, "write %H for 24 hours")
 
     @property
     def letters(self) -> list[str]:
@@ -101,7 +98,9 @@ class TimeFormat:
         there = as_numpy(values.is_valid())
         parts = pc.extract_regex(values, self.pattern)
         fits = as_numpy(parts.is_valid())
-        fields = {letter: _fill_empty(pc.struct_field(parts, [letter])) for letter in self.letters if letter != "%"}
+        fields = {
+            letter: fill_null(pc.struct_field(parts, [letter]), "") for letter in self.letters if letter != "%"
+        }
         numbers = {letter: _numbers(letter, field) for letter, field in fields.items()}
         for letter, (least, most) in LIMITS.items():
             if letter in numbers:
@@ -116,11 +115,6 @@ class TimeFormat:
             notes = ["rows are counted from 0"] if numbered else []
             raise Place().error("unreadable-time", message, help=help, notes=notes)
         return make_array(micros, pa.int64(), mask=~there).cast(self.type)
-
-
-def _fill_empty(field: Any) -> Any:
-    """Return the text of a part of times, empty where there is none."""
-    return fill_null(field, "")
 
 
 def _numbers(letter: str, field: Any) -> Integers:
@@ -152,7 +146,7 @@ def _micros(numbers: dict[str, Integers], count: int) -> tuple[Integers, np.ndar
     zeros = np.zeros(count, np.int64)
     short = numbers.get("y", zeros)
     year = numbers["Y"] if "Y" in numbers else short + np.where(short < 69, 2000, 1900)
-    month = _first(numbers, ("m", "b", "B"), zeros + 1)
+    month = next((numbers[letter] for letter in "mbB" if letter in numbers), zeros + 1)
     months = (year - 1970) * 12 + month - 1
     day = numbers.get("d", zeros + 1)
     days = months.astype("datetime64[M]").astype("datetime64[D]") + (day - 1)
@@ -162,7 +156,3 @@ def _micros(numbers: dict[str, Integers], count: int) -> tuple[Integers, np.ndar
         hour = numbers["I"] % 12 + 12 * numbers["p"]
     minutes = (days.astype(np.int64) * 24 + hour) * 60 + numbers.get("M", zeros) - numbers.get("z", zeros)
     return (minutes * 60 + numbers.get("S", zeros)) * 1_000_000 + numbers.get("f", zeros), whole
-
-
-def _first(numbers: dict[str, Integers], letters: Sequence[str], otherwise: Integers) -> Integers:
-    return next((numbers[letter] for letter in letters if letter in numbers), otherwise)

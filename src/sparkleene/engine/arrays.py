@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import pyarrow as pa
 
 from sparkleene import interrupts
-from sparkleene.columns.arrow import as_numpy, make_array
+from sparkleene.columns.arrow import Array, as_numpy, make_array
 from sparkleene.columns.measures import measure_type
 from sparkleene.columns.reading import Options
 from sparkleene.engine.automaton import Automaton, Carried, automaton, forks, momentary_automaton
@@ -26,8 +26,6 @@ from sparkleene.kernels.program import Events, Predicates, Program
 from sparkleene.plan.aggregates import Made
 from sparkleene.plan.physical import Kernel
 from sparkleene.plan.plan import Plan
-
-Array = np.ndarray[Any, Any]
 
 
 @dataclass(frozen=True)

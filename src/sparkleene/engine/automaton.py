@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import cached_property
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
+from sparkleene.columns.arrow import Array
 from sparkleene.engine.substreams import translate_masks
 from sparkleene.kernels.program import Program
 from sparkleene.language.bound import Path, Piece
@@ -16,7 +17,6 @@ from sparkleene.plan.marks import Marked, Step, Variant, mark, no_marks
 from sparkleene.plan.physical import Physical, physical
 from sparkleene.plan.plan import Plan
 
-Array = np.ndarray[Any, Any]
 MODES = {"skip-till-any-match": 0, "skip-till-next-match": 1, "contiguous": 2}
 
 

@@ -15,11 +15,11 @@ from typing import Any
 
 import numpy as np
 
+from sparkleene.columns.arrow import Array
 from sparkleene.kernels.bursts import BURST, CLOSED, COUNTERS, PRODUCT, STEP, BurstArrays
 from sparkleene.kernels.program import Program
 from sparkleene.plan.copies import Copies, Copy, CopyFinder, Template
 
-Array = np.ndarray[Any, Any]
 Labels = frozenset[int]
 
 # Nanoseconds of a step of a row, a product, a shared burst, and a matrix in closed form, by number system; measured

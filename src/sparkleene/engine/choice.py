@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
+from sparkleene.columns.arrow import Array
 from sparkleene.columns.expressions import drop_sides, evaluate_condition
 from sparkleene.engine.comparisons import Comparisons
 from sparkleene.engine.substreams import SubStreams, read_only
@@ -19,8 +19,6 @@ from sparkleene.kernels.whole_steps import Chosen
 from sparkleene.language.bound import Term
 from sparkleene.plan.plan import Plan
 from sparkleene.plan.whole_trends import Choosing
-
-Array = np.ndarray[Any, Any]
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from sparkleene.columns.arrow import make_array, make_scalar
+from sparkleene.columns.arrow import Array, make_array, make_scalar
 from sparkleene.columns.fields import decode, find_column, simplify
 from sparkleene.columns.labels import label_masks
 from sparkleene.columns.times import Time
@@ -27,7 +27,6 @@ from sparkleene.plan.plan import plan
 from sparkleene.plan.text import attribute
 from sparkleene.plan.trend_selection import Selection
 
-Array = np.ndarray[Any, Any]
 WINDOW_KEY = Key(("\0window",), None)
 """What stands for windows that rows draw, where some of these rows are taken away."""
 
@@ -86,13 +85,13 @@ def choose_rows(run: Run, table: pa.Table, group: Mapping[str, Any], window: Any
     else:
         inside, start, end = _time_window(run, table, window)
         rows = table.filter(make_array(inside))
-        run = _change(run, replace(bound, window=None))
+        run = change_query(run, replace(bound, window=None))
     words.append(f"the window from {start} to {end}")
     rows, group_rows = (keep_group(run, one, values, others) for one in (rows, table))
     return Chosen(run, rows, group_rows, values, bound.window, key, (start, end), ", ".join(words))
 
 
-def _change(run: Run, bound: Bound) -> Run:
+def change_query(run: Run, bound: Bound) -> Run:
     """Return a run of another query."""
     return replace(run, part=Part.single(run.part.names[0], plan(bound, run.place), run.place), memo=None)
 
@@ -126,7 +125,7 @@ def keep_group(run: Run, table: pa.Table, values: Values, keys: Sequence[int]) -
         derived = run.with_derived(table)
         keep = equals(run.place, find_column(derived, key.path, run.place), values[k]).fill_null(False)
         if key.labels is not None:
-            mask, _ = label_masks(bound.without_local(), derived, run.options.type, run.place)
+            mask = label_masks(bound.without_local(), derived, run.options.type, run.place)
             bound_by = mask.dtype.type(sum(1 << label for label in key.labels))
             keep = pc.or_(keep, make_array((mask & ~bound_by != 0) | (mask == 0)))
         table = table.filter(keep)
@@ -164,7 +163,7 @@ def _fix_windows(run: Run, table: pa.Table) -> tuple[Run, pa.Table]:
     number = np.full(table.num_rows, -1, np.int64)
     number[inside if groups.rows is None else groups.rows[inside]] = np.repeat(np.arange(lo.size), hi - lo)
     table = table.append_column(WINDOW_KEY.path[0], make_array(number)).filter(make_array(number >= 0))
-    return _change(run, replace(bound, window=None, keys=(*bound.keys, WINDOW_KEY))), table
+    return change_query(run, replace(bound, window=None, keys=(*bound.keys, WINDOW_KEY))), table
 
 
 def _time_window(run: Run, table: pa.Table, given: Any) -> tuple[Array, Any, Any]:

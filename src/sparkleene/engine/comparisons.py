@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
 from sparkleene.columns import expressions
+from sparkleene.columns.arrow import Array
 from sparkleene.columns.borders import rank_comparison
 from sparkleene.columns.durations import settle_for_doubles
 from sparkleene.columns.gaps import gap_limit
@@ -24,7 +24,6 @@ from sparkleene.plan.plan import Plan
 from sparkleene.plan.predicates import Comparison, Pair, Threshold, separate, sides
 from sparkleene.threads import Pool
 
-Array = np.ndarray[Any, Any]
 PIECE = 1 << 20  # rows that a thread looks at in one go
 EXACT = 2**52  # integers up to this, and twice as large, are exact as doubles
 OPERATORS = {"<": 0, "<=": 1, ">": 2, ">=": 3, "=": 4, "!=": 5}

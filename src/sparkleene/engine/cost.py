@@ -8,17 +8,17 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
 
+from sparkleene.columns.arrow import Array
 from sparkleene.engine.arrays import Arrays
 from sparkleene.engine.automaton import count_ways, longest_path
 from sparkleene.kernels import totals, words
 from sparkleene.kernels.program import Program
 from sparkleene.plan.plan import Plan
 
-Array = np.ndarray[Any, Any]
 Span = tuple[Array, Array]  # windows: rows from, rows to
 
 SAFE_BITS = 960  # results below 2**960 cannot overflow a double on the way

@@ -12,6 +12,7 @@ import numpy as np
 import pyarrow as pa
 
 from sparkleene import interrupts
+from sparkleene.columns.arrow import Array
 from sparkleene.columns.expressions import evaluate_condition
 from sparkleene.columns.keys import codes, combine_codes
 from sparkleene.engine.grid import Clock, last_times
@@ -24,7 +25,6 @@ from sparkleene.kernels import windows as kernel
 from sparkleene.language.bound import Drawn
 from sparkleene.plan.plan import Plan
 
-Array = np.ndarray[Any, Any]
 _NONE = read_only(np.zeros(0, np.int64))
 
 

@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
 from sparkleene import interrupts
+from sparkleene.columns.arrow import Array
 from sparkleene.engine.arrays import Arrays
 from sparkleene.engine.substreams import read_only
 from sparkleene.kernels import trends as kernel
 from sparkleene.kernels.program import EQ, Predicates, Program
 from sparkleene.plan.plan import Plan
-
-Array = np.ndarray[Any, Any]
 
 
 @dataclass(frozen=True)

@@ -5,16 +5,15 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from functools import lru_cache
-from typing import Any
 
 import numpy as np
 
+from sparkleene.columns.arrow import Array
 from sparkleene.engine.arrays import Arrays
 from sparkleene.engine.execute import Results
 from sparkleene.engine.whole_trends import run_exact
 from sparkleene.kernels.wide import is_positive, log2
 
-Array = np.ndarray[Any, Any]
 BITS = 30  # every prime is above 2**30
 
 

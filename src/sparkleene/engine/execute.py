@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 
+from sparkleene.columns.arrow import Array
 from sparkleene.engine import cost
 from sparkleene.engine.arrays import Arrays, Runnable, widen_symbols
 from sparkleene.engine.substreams import read_only
@@ -33,8 +33,6 @@ from sparkleene.kernels.program import Events, NumberSystem, Program
 from sparkleene.kernels.vectors import Table
 from sparkleene.kernels.wide import WIDE, to_wide
 from sparkleene.threads import Pool, shares
-
-Array = np.ndarray[Any, Any]
 
 BLOCK = 1 << 14  # units of sliding windows handled together
 PRODUCTS = 1 << 25  # of entries of matrices, in the units of a block: so that Ctrl-C need not wait for long

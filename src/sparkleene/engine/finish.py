@@ -8,7 +8,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from sparkleene.columns.arrow import as_numpy, make_array
+from sparkleene.columns.arrow import Array, as_numpy, make_array
 from sparkleene.columns.expressions import evaluate_condition
 from sparkleene.columns.keys import codes
 from sparkleene.columns.reading import Options
@@ -19,8 +19,6 @@ from sparkleene.engine.results import WINDOW, rank_groups
 from sparkleene.errors import Place
 from sparkleene.language.bound import Bound, Field, Finish, Term
 from sparkleene.plan.plan import Plan
-
-Array = np.ndarray[Any, Any]
 
 
 def finish_rows(bound: Bound, table: pa.Table, numbers: str, place: Place = Place()) -> pa.Table:

@@ -15,6 +15,7 @@ from sparkleene.columns.arrow import make_array
 from sparkleene.engine.decimals import read_decimal, write_decimal
 from sparkleene.errors import Place
 from sparkleene.language.bound import Bound, Call, Field, Literal_, Term
+from sparkleene.language.operators import RELATIONS
 from sparkleene.plan.aggregates import is_whole
 
 Numbers = Sequence[Fraction | None]
@@ -36,15 +37,6 @@ _CHOICES: dict[str, Callable[[list[Fraction]], Fraction]] = {
     "coalesce": lambda known: known[0],
 }
 """What is chosen of the values that are not NULL."""
-
-_COMPARISONS: dict[str, Callable[[Any, Any], bool]] = {
-    "=": operator.eq,
-    "!=": operator.ne,
-    "<": operator.lt,
-    "<=": operator.le,
-    ">": operator.gt,
-    ">=": operator.ge,
-}
 
 
 def exact_outputs(bound: Bound, table: pa.Table) -> frozenset[str]:
@@ -117,14 +109,14 @@ class ExactValues:
     def _simple(self, term: Term) -> Term:
         if not self._is_exact(term):
             return term
-        if isinstance(term, Call) and (term.op in _COMPARISONS or term.op == "/"):
+        if isinstance(term, Call) and (term.op in RELATIONS or term.op == "/"):
             one, two = (self._operand(arg) for arg in term.args)
             if one is not None and two is not None:
                 rows = list(zip(one, two, strict=True))
                 if term.op == "/":
                     ratios = [None if None in row or not row[1] else to_double(row[0] / row[1]) for row in rows]  # type: ignore[operator]
                     return self._keep(ratios, pa.float64(), term)
-                compare = _COMPARISONS[term.op]
+                compare = RELATIONS[term.op]
                 return self._keep([None if None in row else compare(*row) for row in rows], pa.bool_(), term)
         found = self.numbers(term)
         if found is not None:

@@ -6,12 +6,13 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import pyarrow as pa
 
 from sparkleene import interrupts
+from sparkleene.columns.arrow import Array
 from sparkleene.columns.calendar import Calendar, find_calendar
 from sparkleene.columns.reading import Options
 from sparkleene.columns.times import Time, drawn_units, window_offset, window_units
@@ -22,7 +23,6 @@ from sparkleene.language.ast import MILLISECONDS
 from sparkleene.language.bound import Drawn, Window
 from sparkleene.plan.plan import Plan
 
-Array = np.ndarray[Any, Any]
 MANY = 1 << 28  # windows that no memory should be asked to hold
 _NO_TIMES = read_only(np.zeros(0, np.int64))
 
@@ -89,13 +89,10 @@ class Grid:
         """Return the numbers of the panes that hold times."""
         return (clock - self.base) // self.width
 
-    def _clock(self, clock: Array) -> Array:
-        """Return what the kernel reads times from: nothing where places of rows stand for them."""
-        return _NO_TIMES if self.events else read_only(clock)
-
     def _slide(self, clock: Array, bounds: Array, size: int, step: int) -> tuple[Array, Array, Array, Array, Array]:
         """Return windows of a size, one every step, that hold rows."""
-        given = (self._clock(clock), self.events, bounds, self.base, size, step)
+        clock = _NO_TIMES if self.events else read_only(clock)
+        given = (clock, self.events, bounds, self.base, size, step)
         found = kernel.sliding(*given, interrupts.stop_flag())
         interrupts.check()
         return found  # type: ignore[no-any-return]

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from itertools import pairwise
-from typing import Any
 
 import numpy as np
 
+from sparkleene.columns.arrow import Array
 from sparkleene.columns.fields import EXACT
 from sparkleene.engine import exact
 from sparkleene.engine.arrays import Arrays, Recipe
@@ -19,7 +19,6 @@ from sparkleene.language.ast import And
 from sparkleene.plan.aggregates import Made
 from sparkleene.plan.part import Part
 
-Array = np.ndarray[Any, Any]
 LARGEST = 2**63 - 1
 FAR_BEYOND = 70  # bits of counts that need not be exact to be too large
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
 
 import numpy as np
 
@@ -14,8 +13,6 @@ from sparkleene.engine.windows import Windows
 from sparkleene.kernels import whole_pairs
 from sparkleene.plan.plan import Plan
 from sparkleene.plan.reasons import why_scanned
-
-Array = np.ndarray[Any, Any]
 
 LONG = 10.0
 """Seconds that a scan takes before it is worth a word."""

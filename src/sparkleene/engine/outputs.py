@@ -8,18 +8,16 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from fractions import Fraction
-from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
-from sparkleene.columns.arrow import make_array
+from sparkleene.columns.arrow import Array, make_array
 from sparkleene.engine.weights import Scaled, Unit
 from sparkleene.errors import DataError, Diagnostic
 from sparkleene.kernels.wide import add_multiples, is_positive, log2, ratio, to_double, to_wide
 from sparkleene.plan.aggregates import SPREADS, Made
 
-Array = np.ndarray[Any, Any]
 NOISE = 2.0**-48  # of the squares: a variance below that is what rounding leaves of equal values
 
 

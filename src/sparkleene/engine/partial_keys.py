@@ -7,11 +7,11 @@ from typing import Any
 
 import numpy as np
 
+from sparkleene.columns.arrow import Array
 from sparkleene.columns.keys import combine_codes
 from sparkleene.errors import DataError, Diagnostic
 from sparkleene.plan.plan import Plan
 
-Array = np.ndarray[Any, Any]
 MANY = 1 << 29  # entries of rows in sub-streams that memory can be asked to hold
 EVERY_ROW = -1  # stands for the keys that bind every row, all together
 

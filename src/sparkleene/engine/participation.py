@@ -10,13 +10,14 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import pyarrow as pa
 
 from sparkleene import interrupts
 from sparkleene.columns import values
+from sparkleene.columns.arrow import Array
 from sparkleene.columns.reading import Options
 from sparkleene.engine.arrays import build_arrays
 from sparkleene.engine.ends import Ends, find_ends
@@ -30,8 +31,6 @@ from sparkleene.language.ast import And
 from sparkleene.language.bound import Output
 from sparkleene.plan.plan import Plan
 from sparkleene.threads import Pool, shares
-
-Array = np.ndarray[Any, Any]
 
 BLOCK = 1 << 22  # rows of windows that are looked through together
 ALL = 1 << 62  # no limit
@@ -107,7 +106,8 @@ class Participation:
     @cached_property
     def _ends(self) -> tuple[Ends, bool]:
         """The program without aggregates, and whether it stores no events."""
-        plan = self.plan.memo.setdefault("without outputs", _without_outputs(self.plan))
+        bare = replace(self.plan, bound=replace(self.plan.bound, outputs=()))
+        plan = self.plan.memo.setdefault("without outputs", bare)
         arrays, _ = build_arrays(plan, self.table, self.rows, self.options, self.threads, self.place)
         return find_ends(plan, arrays), arrays.main.kernel == "linear"
 
@@ -158,10 +158,6 @@ class Participation:
                 added = added + _add_integers(window[known], part[known], windows) * scale
             yield added
         yield np.bincount(window[known], minlength=windows)
-
-
-def _without_outputs(plan: Plan) -> Plan:
-    return replace(plan, bound=replace(plan.bound, outputs=()))
 
 
 def _kinds(results: Results, paired: bool) -> Array:

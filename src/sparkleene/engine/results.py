@@ -12,7 +12,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from sparkleene.columns.arrow import as_numpy, make_array
+from sparkleene.columns.arrow import Array, as_numpy, make_array
 from sparkleene.columns.fields import EXACT
 from sparkleene.columns.keys import codes, combine_codes
 from sparkleene.columns.values import low_values
@@ -40,8 +40,6 @@ from sparkleene.plan.aggregates import Made
 from sparkleene.plan.part import Part
 from sparkleene.plan.plan import Plan
 from sparkleene.plan.text import shown_name
-
-Array = np.ndarray[Any, Any]
 
 MOST_CELLS = 8  # for each window of a sub-stream, where windows are sorted by counting
 SUMS = "sparkleene sums"

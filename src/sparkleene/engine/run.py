@@ -7,12 +7,12 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import partial
-from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
 from sparkleene import interrupts
+from sparkleene.columns.arrow import Array
 from sparkleene.columns.derived_columns import add_derived
 from sparkleene.columns.fields import find_column, is_clock
 from sparkleene.columns.reading import Options
@@ -39,8 +39,6 @@ from sparkleene.kernels.windows import ticks
 from sparkleene.language.bound import Drawn
 from sparkleene.plan.part import Part
 from sparkleene.plan.plan import Plan
-
-Array = np.ndarray[Any, Any]
 
 
 @dataclass(frozen=True)

@@ -5,12 +5,11 @@ from __future__ import annotations
 from collections.abc import Hashable, Sequence
 from dataclasses import replace
 from itertools import pairwise
-from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
-from sparkleene.columns.arrow import as_numpy, make_array
+from sparkleene.columns.arrow import Array, as_numpy, make_array
 from sparkleene.columns.labels import read_masks
 from sparkleene.columns.reading import Options
 from sparkleene.columns.times import Time
@@ -21,7 +20,6 @@ from sparkleene.errors import Place, SparkleeneError
 from sparkleene.language.bound import Bound, Key, Label, Term
 from sparkleene.plan.plan import Plan
 
-Array = np.ndarray[Any, Any]
 MOST_LABELS = 62
 COLUMNS = ("sparkleene all labels", "sparkleene all types")
 

@@ -9,23 +9,22 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 
+from sparkleene.columns.arrow import Array
 from sparkleene.engine.arrays import Arrays, Recipe
 from sparkleene.engine.execute import Results
 from sparkleene.engine.outputs import write_parts
 from sparkleene.engine.substreams import read_only
 from sparkleene.engine.weights import Unit, Weights
 from sparkleene.engine.whole_trends import run_windows
-from sparkleene.engine.windows import Windows
+from sparkleene.engine.windows import Windows, rows_between
 from sparkleene.kernels.wide import is_positive, to_double, to_wide
 from sparkleene.language.ast import And
 from sparkleene.plan.aggregates import SPREADS, Made
 from sparkleene.plan.part import Part
 
-Array = np.ndarray[Any, Any]
 FAR = 1e-3  # of the squares: a variance below that has lost digits that are worth a second pass
 
 
@@ -84,9 +83,7 @@ def _divide_windows(windows: Windows, chosen: Array) -> Iterator[Array]:
 def _run_again(made: Made, centre: Array, weights: Weights, arrays: Arrays, windows: Windows) -> Array:
     """Return the aggregates of windows that do not overlap, each with the differences to its own centre."""
     column = weights.column(made.output.path, made.output.span).copy()
-    size = windows.hi - windows.lo
-    inside = np.repeat(windows.lo - np.append(0, np.cumsum(size)[:-1]), size) + np.arange(int(size.sum()))
-    column[inside] -= np.repeat(centre, size)
+    column[rows_between(windows.lo, windows.hi)] -= np.repeat(centre, windows.hi - windows.lo)
     if arrays.backward:
         column = column[::-1]
     program, sums = arrays.program, arrays.events.sums.copy()

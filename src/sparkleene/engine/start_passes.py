@@ -9,11 +9,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
 from sparkleene import interrupts
+from sparkleene.columns.arrow import Array
 from sparkleene.engine.arrays import Arrays, Runnable
 from sparkleene.engine.choice import ChoiceArrays
 from sparkleene.engine.substreams import read_only
@@ -21,7 +22,6 @@ from sparkleene.errors import DataError, Place
 from sparkleene.kernels import whole_pairs
 from sparkleene.kernels.program import NEXT, Events, Program
 
-Array = np.ndarray[Any, Any]
 ROWS = 1 << 20  # of passes that are run together
 MOST_SYMBOLS = 1 << 16
 GOES, BEGINS, ENDS, BOTH = range(4)

@@ -6,14 +6,13 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property, partial
 from itertools import pairwise
-from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
 from sparkleene import interrupts
 from sparkleene.columns import fields
-from sparkleene.columns.arrow import make_array
+from sparkleene.columns.arrow import Array, make_array
 from sparkleene.columns.compare import dense_ranks
 from sparkleene.columns.expressions import evaluate
 from sparkleene.columns.keys import codes, combine_codes
@@ -28,8 +27,6 @@ from sparkleene.kernels.columns import translate
 from sparkleene.language.bound import Field
 from sparkleene.plan.plan import Plan
 from sparkleene.threads import Pool
-
-Array = np.ndarray[Any, Any]
 
 
 @dataclass(frozen=True)
@@ -70,7 +67,7 @@ def order_rows(
     if options.masks:
         mask = read_masks(bound, table, options.masks[0])
     else:
-        mask, _ = label_masks(bound, table, options.type, place, threads)
+        mask = label_masks(bound, table, options.type, place, threads)
     mask, clock = read_only(mask), read_only(time.values)
     tick = _ticks(clock, table, options.tiebreak, place)
     if not bound.keys:
@@ -165,7 +162,7 @@ def _types_alone(plan: Plan, table: pa.Table, mask: Array, options: Options, pla
     if options.masks:
         return read_masks(bound, table, options.masks[-1])
     if plan.every_row or any(bound.local):
-        return label_masks(bound.without_local(), table, options.type, place)[0]
+        return label_masks(bound.without_local(), table, options.type, place)
     return mask
 
 

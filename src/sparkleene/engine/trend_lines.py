@@ -51,7 +51,7 @@ def find_lines(of: Chosen, selection: Selection) -> tuple[list[Any], list[str], 
     keep = sorted({*inside.tolist(), *(row for trend in trends for row in trend)}, key=lambda row: (time[row], row))
     place = {row: i for i, row in enumerate(keep)}
     names = {event["row"]: event["label"] for row in chosen for name in EVENTS for event in row.get(name, ())}
-    mask, _ = label_masks(run.plan.bound, run.with_derived(table), run.options.type, run.place)
+    mask = label_masks(run.plan.bound, run.with_derived(table), run.options.type, run.place)
     labels = [label.name for label in run.plan.bound.labels]
     first_label = [next((name for i, name in enumerate(labels) if int(mask[row]) >> i & 1), "") for row in keep]
     shown = [names.get(row, one) for row, one in zip(keep, first_label, strict=True)]

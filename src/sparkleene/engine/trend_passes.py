@@ -12,19 +12,18 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import islice
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
 from sparkleene import interrupts
+from sparkleene.columns.arrow import Array
 from sparkleene.engine.arrays import widen_symbols
 from sparkleene.engine.trend_search import SIGN, Key, Match, Rank, Search, Trend
 from sparkleene.kernels import maximal, walks, whole_pairs
 from sparkleene.kernels import trends as kernel
 from sparkleene.kernels.wide import WIDE, is_positive, log2
 from sparkleene.plan.trend_selection import ALL, Order
-
-Array = np.ndarray[Any, Any]
 
 
 class StartPass(NamedTuple):

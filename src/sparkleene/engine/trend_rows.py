@@ -17,8 +17,6 @@ from sparkleene.engine.trend_search import Match, Trend
 from sparkleene.engine.windows import Windows
 from sparkleene.plan.plan import Plan
 
-Array = np.ndarray[Any, Any]
-
 EVENTS = ("events", "events_2")
 TAKEN = ("trends", "length", "duration", "length_2", "duration_2", *EVENTS)
 """Columns of the result: a group's attribute of such a name gets an underscore."""

@@ -20,6 +20,7 @@ import numpy as np
 import pyarrow as pa
 
 from sparkleene import interrupts
+from sparkleene.columns.arrow import Array
 from sparkleene.engine.execute import Results
 from sparkleene.engine.trend_passes import ChosenTrends
 from sparkleene.engine.trend_search import Match, Search, Trend
@@ -27,8 +28,6 @@ from sparkleene.engine.windows import Windows
 from sparkleene.kernels import trends as kernel
 from sparkleene.kernels import walks
 from sparkleene.kernels.wide import log2, to_double
-
-Array = np.ndarray[Any, Any]
 
 
 class Drawn(NamedTuple):

@@ -12,11 +12,11 @@ import heapq
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from itertools import groupby, product, takewhile
-from typing import Any
 
 import numpy as np
 
 from sparkleene import interrupts
+from sparkleene.columns.arrow import Array
 from sparkleene.engine.arrays import widen_symbols
 from sparkleene.engine.ends import Ends
 from sparkleene.engine.substreams import SubStreams
@@ -25,7 +25,6 @@ from sparkleene.kernels import maximal, walks
 from sparkleene.kernels import trends as kernel
 from sparkleene.plan.trend_selection import ALL, Order
 
-Array = np.ndarray[Any, Any]
 Trend = tuple[tuple[int, int], ...]  # (event, label) pairs from the last to the first
 Match = tuple[Trend, ...]  # a trend, or two of P AND Q
 Key = tuple[tuple[int, ...], ...]  # orders matches: per trend tick, row, label, from the last event on

@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
 from sparkleene import interrupts
+from sparkleene.columns.arrow import Array
 from sparkleene.engine.arrays import Arrays
 from sparkleene.engine.ends import Ends
 from sparkleene.kernels import fenwick, walks
 from sparkleene.kernels import trends as kernel
 from sparkleene.kernels.wide import WIDE
-
-Array = np.ndarray[Any, Any]
 
 TRACED = 256  # rows from which a tree is faster than comparing each row with each
 

@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from sparkleene.columns.arrow import make_array
+from sparkleene.columns.arrow import Array, make_array
 from sparkleene.engine.arrays import Arrays
 from sparkleene.engine.ends import find_ends
 from sparkleene.engine.results import count_trends, rank_groups, write_results
@@ -34,7 +34,6 @@ from sparkleene.language.bound import Measure, Output, Piece
 from sparkleene.plan.plan import Plan
 from sparkleene.plan.trend_selection import DRAW, SCORE, Order, Selection
 
-Array = np.ndarray[Any, Any]
 Found = tuple[int, Match]  # the number of a window, and a match in it
 
 BLOCK = 1 << 16  # rows of windows that are looked through together

@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import cached_property
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import pyarrow as pa
 
 from sparkleene.columns import values
-from sparkleene.columns.arrow import as_numpy, fill_null, make_array
+from sparkleene.columns.arrow import Array, as_numpy, fill_null, make_array
 from sparkleene.columns.fields import decode, find_column, is_clock
 from sparkleene.engine.substreams import SubStreams, read_only
 from sparkleene.errors import NOWHERE, Place, Span
@@ -21,7 +21,6 @@ from sparkleene.language.bound import Measure, Path, Piece
 from sparkleene.plan.aggregates import Aggregates, Total
 from sparkleene.plan.marks import Variant
 
-Array = np.ndarray[Any, Any]
 Scaled = tuple[tuple[int, Fraction], ...]  # columns of sums and their scales: a total is the sum of the products
 Active = tuple[Piece, ...]  # the pieces that give an event of some label its value
 TICKS = {"us": 1_000_000, "ns": 1_000_000_000}
@@ -66,6 +65,9 @@ class Weights:
     time: str  # the time column
     threads: int = 1
     whole: bool = False
+    _times: dict[Path, Array | None] = field(default_factory=dict)
+    _columns: dict[tuple[Path, float | int], Array] = field(default_factory=dict)
+    _middles: dict[Path, float | int] = field(default_factory=dict)
 
     # ---- totals
 
@@ -266,18 +268,6 @@ class Weights:
                     found = float(np.round(found))  # differences to it are exact
             self._middles[path] = found
         return self._middles[path]
-
-    @cached_property
-    def _times(self) -> dict[Path, Array | None]:
-        return {}
-
-    @cached_property
-    def _columns(self) -> dict[tuple[Path, float | int], Array]:
-        return {}
-
-    @cached_property
-    def _middles(self) -> dict[Path, float | int]:
-        return {}
 
     def _scale(self, path: Path) -> Fraction:
         """Return what one of a column's numbers is: 1, or for times the seconds of a tick."""

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from sparkleene.columns.arrow import Array
 from sparkleene.engine import cost, execute
 from sparkleene.engine.arrays import Arrays, Runnable, widen_symbols
 from sparkleene.engine.execute import Results
@@ -29,7 +30,6 @@ from sparkleene.kernels.vectors import Table
 from sparkleene.kernels.wide import WIDE, is_positive, to_wide
 from sparkleene.threads import Pool, shares
 
-Array = np.ndarray[Any, Any]
 KERNELS: dict[str, Callable[..., None]] = {
     "queue": start_queue.run,
     "maximal": maximal.run,

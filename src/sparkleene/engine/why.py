@@ -17,7 +17,7 @@ import pyarrow.compute as pc
 
 from sparkleene.columns.fields import find_column
 from sparkleene.columns.labels import label_masks
-from sparkleene.engine.chosen_rows import Chosen, equals
+from sparkleene.engine.chosen_rows import Chosen, change_query, equals
 from sparkleene.engine.results import WINDOW, write_results
 from sparkleene.engine.run import Run
 from sparkleene.engine.why_conditions import clear_whole, drop_key, list_conditions, window_condition
@@ -25,8 +25,6 @@ from sparkleene.language import ast
 from sparkleene.language.bound import Bound, Key, Output
 from sparkleene.language.printer import pattern_to_text
 from sparkleene.plan.beginnings import labels_in, list_steps
-from sparkleene.plan.part import Part
-from sparkleene.plan.plan import plan
 from sparkleene.plan.text import count
 from sparkleene.plan.text import table as lay_out
 
@@ -130,8 +128,7 @@ class Asker:
         group = tuple(dict.fromkeys((*bound.group, *given)))
         names = tuple(f"key {k}" for k in group)
         counted = replace(bound, group=group, group_names=names)
-        part = Part.single(chosen.run.part.names[0], plan(counted, chosen.run.place), chosen.run.place)
-        run = replace(chosen.run, part=part, memo=None)
+        run = change_query(chosen.run, counted)
         found = write_results(run.evaluate(chosen.rows if inside else chosen.group_rows))
         for k, value in given.items():
             found = found.filter(equals(run.place, found.column(f"key {k}"), value))
@@ -189,7 +186,7 @@ def cut_off(bound: Bound, up_to: ast.Pattern, operand: ast.Pattern, run: Run, ta
 
 def _has_values(bound: Bound, key: Key, run: Run, table: pa.Table) -> bool:
     """Tell whether an event that a key binds has a value of it."""
-    mask, _ = label_masks(bound.without_local(), table, run.options.type, run.place)
+    mask = label_masks(bound.without_local(), table, run.options.type, run.place)
     there = np.asarray(find_column(table, key.path, run.place).is_valid())
     bits = mask.dtype.type(sum(1 << label for label in key.labels or ()))
     return bool((there & (mask & bits != 0)).any())
@@ -204,12 +201,8 @@ def _positive(bound: Bound, step: ast.Pattern) -> set[int]:
 def _take_step(asker: Asker, step: ast.Pattern, up_to: Bound, table: pa.Table) -> Step:
     """Return how many events could take a step, and how many trends there are up to it."""
     run, bits = asker.chosen.run, sum(1 << label for label in _positive(up_to, step))
-    events, fit = (
-        int(np.count_nonzero(mask & mask.dtype.type(bits)))
-        for mask, _ in (
-            label_masks(one, table, run.options.type, run.place) for one in (up_to.without_local(), up_to)
-        )
-    )
+    masks = (label_masks(one, table, run.options.type, run.place) for one in (up_to.without_local(), up_to))
+    events, fit = (int(np.count_nonzero(mask & mask.dtype.type(bits))) for mask in masks)
     return Step(pattern_to_text(step), events, fit, asker.trends(up_to))
 
 

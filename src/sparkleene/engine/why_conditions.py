@@ -68,7 +68,7 @@ def window_condition(chosen: Chosen) -> Condition | None:
 
 def _single(run: Run, bound: Bound, labels: set[int], table: pa.Table) -> Iterator[Condition]:
     """Yield the conditions on one event."""
-    mask, _ = label_masks(bound.without_local(), table, run.options.type, run.place)
+    mask = label_masks(bound.without_local(), table, run.options.type, run.place)
     for i in sorted(labels):
         typed = table.filter(make_array(mask & mask.dtype.type(1 << i) != 0))
         for term in bound.local[i]:

@@ -10,13 +10,13 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from sparkleene.columns.arrow import Array
 from sparkleene.columns.times import Time
 from sparkleene.engine.grid import Grid, trailing_starts
 from sparkleene.engine.substreams import SubStreams
 from sparkleene.errors import Place
 from sparkleene.kernels import windows as kernel
 
-Array = np.ndarray[Any, Any]
 KeyRange = tuple[int, int] | None
 """The windows that are wanted: keys greater than the first number and at most the second; None for all."""
 

@@ -7,9 +7,10 @@ from functools import cached_property, partial
 from textwrap import indent
 from typing import TYPE_CHECKING, Any, Unpack
 
+from sparkleene.errors import mistake
 from sparkleene.evaluation import Engine, OutputMode, Strategy, is_spark, like_data, to_spark
 from sparkleene.funnel.options import FunnelKeywords, list_funnel_options, split_options, with_types
-from sparkleene.funnel.steps import Step, StepLike, Steps, mistake, step
+from sparkleene.funnel.steps import Step, StepLike, Steps, step
 from sparkleene.language.bound import Bound
 from sparkleene.query import Query, slide_of
 from sparkleene.workload import Workload

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import product
 
-from sparkleene.funnel.steps import Step, mistake
+from sparkleene.errors import mistake
+from sparkleene.funnel.steps import Step
 from sparkleene.language import ast
 from sparkleene.language.trees import atoms, map_atoms, map_nodes, walk_nodes
 
@@ -19,8 +20,8 @@ class Labels:
         self._names = {name for atom in found for name in (atom.type, atom.alias) if name}
         self._shared = {name for name in self._names if sum(name in (a.type, a.alias) for a in found) > 1}
 
-    def assign(self, pattern: ast.Pattern) -> Callable[[ast.Atom], ast.Atom]:
-        """Return what gives the atoms of a pattern their labels: occurrences of one have the same."""
+    def assign(self, pattern: ast.Pattern) -> ast.Pattern:
+        """Give the atoms of a pattern their labels: occurrences of one have the same."""
         given: dict[str, str] = {}
 
         def change(atom: ast.Atom) -> ast.Atom:
@@ -29,7 +30,7 @@ class Labels:
             label = given[atom.label]
             return ast.Atom(atom.type, None if label == atom.type else label)
 
-        return change
+        return map_atoms(pattern, change)
 
     def _fresh(self, name: str) -> str:
         """Return a name like another that nothing has."""
@@ -40,11 +41,10 @@ class Labels:
         return fresh
 
 
-def label_step(step: Step, pattern: ast.Pattern, labels: Labels) -> tuple[ast.Pattern, tuple[ast.Expr, ...]]:
-    """Return a pattern of a step's events with labels, and the step's conditions on them."""
-    change = labels.assign(pattern)
-    labelled = map_atoms(pattern, change)
-    before, after = list(atoms(pattern)), list(atoms(labelled))
+def label_step(step: Step, labels: Labels) -> tuple[ast.Pattern, tuple[ast.Expr, ...]]:
+    """Return the pattern of a step's events with labels, and the step's conditions on them."""
+    labelled = labels.assign(step.pattern)
+    before, after = list(atoms(step.pattern)), list(atoms(labelled))
     every = [atom.label for atom, negated in after if not negated] or [atom.label for atom, _ in after]
     owners: dict[str, list[str]] = {}
     for (old, _), (new, _) in zip(before, after, strict=True):

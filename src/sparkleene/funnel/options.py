@@ -6,12 +6,13 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, fields
 from typing import Any, TypeVar, get_args
 
+from sparkleene.errors import mistake
 from sparkleene.funnel.queries import MOST_FREE, AnyOrder, Design, Measure, Order, Touch
-from sparkleene.funnel.steps import Step, Steps, mistake, read_steps
+from sparkleene.funnel.steps import Step, Steps, read_steps
 from sparkleene.language import ast
 from sparkleene.language.build import Length, PatternPart, part, pattern, read_length
 from sparkleene.language.printer import expr_to_text
-from sparkleene.options import Keywords, show_options
+from sparkleene.options import Keywords, list_options
 
 Exclude = PatternPart | Sequence[PatternPart] | Mapping[str, PatternPart | Sequence[PatternPart]]
 F = TypeVar("F", bound=Callable[..., Any])
@@ -89,7 +90,7 @@ def split_options(given: FunnelKeywords) -> tuple[FunnelOptions, Keywords]:
 
 def list_funnel_options(function: F) -> F:
     """Make `help` and editors show the options of a function one by one, those of funnels first."""
-    return show_options(function, FunnelOptions)
+    return list_options(function, FunnelOptions)
 
 
 def _choose(option: str, given: object, kinds: Any) -> None:

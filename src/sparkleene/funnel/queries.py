@@ -8,8 +8,9 @@ from functools import cached_property
 from itertools import permutations
 from typing import Literal, NamedTuple
 
+from sparkleene.errors import mistake
 from sparkleene.funnel.labels import Labels, label_step
-from sparkleene.funnel.steps import Step, mistake
+from sparkleene.funnel.steps import Step
 from sparkleene.language import ast
 from sparkleene.language.build import Builder
 from sparkleene.language.patterns import shape_of
@@ -158,7 +159,7 @@ class Design:
         again = [step.pattern for step in steps if self.touch != "every"]
         copies = [[step.pattern] * (self._labelled_places if i in free else 1) for i, step in enumerate(steps)]
         labels = Labels([*(one for some in copies for one in some), *excluded, *again])
-        unwanted = {one: label_step(Step(one, ""), one, labels)[0] for one in excluded}
+        unwanted = {one: label_step(Step(one, ""), labels)[0] for one in excluded}
         others: dict[int, tuple[ast.Pattern, tuple[ast.Expr, ...]]] = {}
         found: list[dict[int, Part]] = []
         for place in range(len(steps)):
@@ -167,7 +168,7 @@ class Design:
                 continue
             found.append({})
             for i in free if place in free else [place]:
-                events, where = label_step(steps[i], steps[i].pattern, labels)
+                events, where = label_step(steps[i], labels)
                 exclude = tuple(ast.Not(unwanted[one]) for one in self.exclude[i])
                 other: tuple[ast.Pattern, ...] = ()
                 if self.touch != "every":
@@ -186,7 +187,7 @@ class Design:
     def _label_others(self, step: Step, labels: Labels) -> tuple[ast.Pattern, tuple[ast.Expr, ...]]:
         """Return the pattern of other events of a step, and conditions on them."""
         if isinstance(step.pattern, ast.Atom):
-            return label_step(step, step.pattern, labels)
+            return label_step(step, labels)
         help = "leave touch out, or make it a step of one event"
         raise mistake(f"touch='{self.touch}' is for single events, and '{step.name}' is a pattern", help)
 

@@ -10,12 +10,11 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from sparkleene.columns.arrow import as_numpy, fill_null, make_array, make_scalar
+from sparkleene.columns.arrow import Array, as_numpy, fill_null, make_array, make_scalar
 from sparkleene.columns.keys import codes
 from sparkleene.funnel.queries import SHORTEST, TIMES
 from sparkleene.workload.run import QUERY
 
-Array = np.ndarray[Any, Any]
 COLUMNS = ("step", "name", "users", "trends", "share_of_first", "share_of_previous", "drop_off", *TIMES)
 
 

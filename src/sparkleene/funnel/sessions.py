@@ -7,14 +7,13 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from sparkleene.columns.arrow import as_numpy, make_array
+from sparkleene.columns.arrow import Array, as_numpy, make_array
 from sparkleene.engine.results import rank_groups
 from sparkleene.errors import DataError, Diagnostic
 from sparkleene.funnel.queries import VARIANCE
 from sparkleene.funnel.rows import Layout, number_rows
 from sparkleene.workload.run import QUERY
 
-Array = np.ndarray[Any, Any]
 SUMMED = ("trends", "avg_time", "min_time", "max_time", VARIANCE)
 
 

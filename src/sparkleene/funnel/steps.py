@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from sparkleene.errors import Place, QueryError
+from sparkleene.errors import mistake
 from sparkleene.language import ast
 from sparkleene.language.build import PatternPart, pattern
 from sparkleene.language.patterns import nullable
@@ -33,8 +33,9 @@ class Step:
 
     @property
     def reached(self) -> ast.Pattern:
-        """The pattern of those who have come to the step: with an event of it."""
-        return _not_empty(self.pattern)
+        """The pattern of those who have come to the step, with an event of it: `P` for `P?`, and `P+` for `P*`."""
+        given = self.pattern
+        return replace(given, low=1) if isinstance(given, ast.Repeat) and given.low == 0 else given
 
 
 StepLike = PatternPart | Step | Mapping[str, str]
@@ -92,11 +93,6 @@ def read_steps(given: Steps) -> tuple[Step, ...]:
     return tuple(found)
 
 
-def mistake(message: str, help: str) -> QueryError:
-    """Return the error for an argument."""
-    return Place().mistake("bad-option", message, help=help)
-
-
 def _condition(name: str, text: str) -> str:
     if not isinstance(name, str) or not isinstance(text, str):
         help = "give the name and the condition as text: {'Till': \"page = '/till'\"}"
@@ -117,8 +113,3 @@ def _name(given: ast.Pattern) -> str:
     if isinstance(given, ast.Atom):
         return given.label
     return pattern_to_text(given)
-
-
-def _not_empty(given: ast.Pattern) -> ast.Pattern:
-    """Return `P` for `P?`, and `P+` for `P*`."""
-    return replace(given, low=1) if isinstance(given, ast.Repeat) and given.low == 0 else given

@@ -16,7 +16,7 @@ from sparkleene.language.names import Scope, listing
 from sparkleene.language.patterns import avoidable
 from sparkleene.language.printer import expr_to_text
 from sparkleene.language.terms import check_condition, make_term
-from sparkleene.language.trees import map_constants, map_nodes
+from sparkleene.language.trees import map_leaves, map_nodes
 
 RESERVED = ("window_start", "window_end")
 _PLAIN = str.maketrans({".": "_", "*": "×", "`": "'"})  # signs that stand for something in names of columns
@@ -245,7 +245,7 @@ class Results:
         known = ResultScope(
             scope.labels, scope.columns, scope.errors, scope.source, scope.time, scope.time_unit, results=self
         )
-        return map_constants(make_term(map_nodes(expr, name_group), known), self._number)
+        return map_leaves(make_term(map_nodes(expr, name_group), known), Literal_, self._number)
 
     def _number(self, constant: Literal_) -> Literal_:
         """Return a written duration as a number, as durations are in a result; other constants as they are."""

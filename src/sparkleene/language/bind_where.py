@@ -10,8 +10,8 @@ from itertools import product
 from sparkleene.language import ast
 from sparkleene.language.bound import Adjacent, Call, Key, Path, Term
 from sparkleene.language.names import Name, Scope, listing
-from sparkleene.language.terms import assign_sides, check_condition, make_term, map_names, names_in
-from sparkleene.language.trees import conjuncts, walk_term
+from sparkleene.language.terms import assign_sides, check_condition, make_term, names_in
+from sparkleene.language.trees import conjuncts, map_leaves, walk_term
 
 Pairs = set[tuple[int, int]] | None
 """The labels that can be direct neighbours; None where that is not to be checked."""
@@ -84,7 +84,7 @@ def _bind_condition(expr: ast.Expr, scope: Scope) -> Iterator[Term]:
         scope.errors.report("ambiguous-attribute", message, unlabelled[0].span, help=help)
     else:
         for labels in mentioned[:1] or [(i,) for i in range(len(scope.labels))]:
-            yield from conjuncts(map_names(term, partial(_label_name, labels)))
+            yield from conjuncts(map_leaves(term, Name, partial(_label_name, labels)))
 
 
 def _turn_prev(term: Term, scope: Scope) -> Term:
@@ -97,7 +97,7 @@ def _turn_prev(term: Term, scope: Scope) -> Term:
         help = "use one of them: in a condition with PREV the event that is written plainly is the later one"
         scope.errors.report("next-and-prev", message, term.span, help=help)
         return term
-    return map_names(term, lambda name: name if name.gap else replace(name, next=not name.prev, prev=True))
+    return map_leaves(term, Name, lambda name: name if name.gap else replace(name, next=not name.prev, prev=True))
 
 
 def _label_name(labels: tuple[int, ...], name: Name) -> Name:

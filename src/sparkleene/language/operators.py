@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+import operator
+from collections.abc import Callable
+from typing import Any, NamedTuple
 
 from sparkleene.language.ast import Comparison
 
@@ -36,4 +38,9 @@ OPERATORS: dict[str, Operator] = {
 FLIPPED: dict[str, Comparison] = {op: row.flipped for op, row in OPERATORS.items() if row.flipped}
 NEGATED: dict[str, Comparison] = {op: row.negated for op, row in OPERATORS.items() if row.negated}
 COMPARISONS = tuple(FLIPPED)
+RELATIONS: dict[str, Callable[[Any, Any], Any]] = {
+    "=": operator.eq, "!=": operator.ne,
+    "<": operator.lt, "<=": operator.le, ">": operator.gt, ">=": operator.ge,
+}  # fmt: skip
+"""Comparisons as functions of Python."""
 ARITHMETIC = tuple(op for op, row in OPERATORS.items() if row.level > COMPARE)

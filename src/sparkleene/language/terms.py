@@ -11,7 +11,7 @@ from sparkleene.language import ast
 from sparkleene.language.bound import Call, Field, Literal_, Op, Term
 from sparkleene.language.names import Name, Scope
 from sparkleene.language.operators import ARITHMETIC
-from sparkleene.language.trees import fields, map_fields
+from sparkleene.language.trees import fields, map_leaves
 from sparkleene.language.units import make_interval
 
 
@@ -108,14 +108,9 @@ def names_in(term: Term) -> list[Name]:
     return [part for part in fields(term) if isinstance(part, Name)]
 
 
-def map_names(term: Term, change: Callable[[Name], Field]) -> Term:
-    """Return the term with every name changed."""
-    return map_fields(term, lambda part: change(part) if isinstance(part, Name) else part)
-
-
 def assign_sides(term: Term, side: Callable[[Name], int] = lambda _: 0) -> Term:
     """Return the finished term, with each name on the side given for it."""
-    return map_names(term, lambda name: Field(name.path, 1 if side(name) else 0, name.span))
+    return map_leaves(term, Name, lambda name: Field(name.path, 1 if side(name) else 0, name.span))
 
 
 def check_condition(term: Term, scope: Scope) -> None:

@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import fields as fields_of
 from dataclasses import replace
-from typing import Any
+from typing import Any, TypeVar
 
 from sparkleene.language.ast import And, Atom, Node, Not, Or, Pattern, Repeat, Seq
 from sparkleene.language.bound import Call, Field, Literal_, Term
+
+Leaf = TypeVar("Leaf", bound=Field | Literal_)
 
 # ---- patterns
 
@@ -119,26 +121,11 @@ def is_constant(term: Term) -> bool:
     return not any(fields(term))
 
 
-def map_fields(term: Term, change: Callable[[Field], Term]) -> Term:
-    """Return a term with each attribute in it changed."""
-    match term:
-        case Field():
-            return change(term)
-        case Call(op, args, span):
-            return Call(op, tuple(map_fields(arg, change) for arg in args), span)
-        case _:
-            return term
-
-
-def map_constants(term: Term, change: Callable[[Literal_], Literal_]) -> Term:
-    """Return a term with each constant in it changed."""
-    match term:
-        case Literal_():
-            return change(term)
-        case Call(op, args, span):
-            return Call(op, tuple(map_constants(arg, change) for arg in args), span)
-        case _:
-            return term
+def map_leaves(term: Term, kind: type[Leaf], change: Callable[[Leaf], Term]) -> Term:
+    """Return a term with each attribute, or each constant, of a kind changed."""
+    if isinstance(term, Call):
+        return Call(term.op, tuple(map_leaves(arg, kind, change) for arg in term.args), term.span)
+    return change(term) if isinstance(term, kind) else term
 
 
 def conjuncts(term: Term) -> Iterator[Term]:

@@ -25,7 +25,7 @@ from sparkleene.language.names import listing
 from sparkleene.language.trees import atoms, map_atoms
 from sparkleene.olap.hierarchy import Hierarchy
 from sparkleene.plan.plan import Plan
-from sparkleene.plan.text import attribute, names
+from sparkleene.plan.text import output_to_text
 
 ADDITIVE = ("count", "sum", "min", "max")
 
@@ -266,17 +266,3 @@ def _missing_types(target: CubeQuery, others: Iterable[CubeQuery], concepts: Con
         lacking = [name for name in every if concepts.occurs(name) and name not in known]
         if known & set(every) and lacking:
             yield f"no query is for {listing(lacking)}"
-
-
-def output_to_text(output: Output, bound: Bound) -> str:
-    """Return an aggregate as text."""
-    of = "*"
-    if output.path:
-        of = attribute(bound, output.labels, output.path)
-    elif output.labels:
-        of = names(bound, output.labels)
-    elif output.distinct:
-        of = f"DISTINCT {', '.join('.'.join(bound.keys[k].path) for k in output.distinct)}"
-    of = f"EACH {of}" if output.each else of
-    text = f"{output.function.upper()}({of})"
-    return text if output.log is None else f"LOG{output.log}({text})"

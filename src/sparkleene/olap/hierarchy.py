@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 
-from sparkleene.errors import Diagnostic, QueryError
+from sparkleene.errors import Diagnostic, QueryError, mistake
 from sparkleene.language.printer import quote
 
 
@@ -107,6 +107,4 @@ def parse_outline(text: str) -> dict[str, str]:
 
 
 def _mistake(message: str) -> QueryError:
-    return QueryError(
-        Diagnostic("bad-option", message, help="give each name the one above it: {'Dallas': 'Texas'}")
-    )
+    return mistake(message, "give each name the one above it: {'Dallas': 'Texas'}")

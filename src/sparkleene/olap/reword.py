@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import fields, replace
 from typing import Any
 
-from sparkleene.errors import Diagnostic, Place, QueryError, suggest
+from sparkleene.errors import Place, mistake, suggest
 from sparkleene.language import ast, parse, to_text
 from sparkleene.language.bind import bind
 from sparkleene.language.bind_aggregates import default_name
@@ -134,8 +134,3 @@ def _map_words(node: Any, reword: Callable[[str], str], counted: bool = False) -
         changed = {name: _map_words(getattr(node, name), reword, counted) for name in names}
         return replace(node, **changed)
     return node
-
-
-def mistake(message: str, help: str | None, *notes: str) -> QueryError:
-    """Return the error for an argument."""
-    return QueryError(Diagnostic("bad-option", message, notes=notes, help=help))

@@ -9,13 +9,13 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from sparkleene.errors import suggest
+from sparkleene.errors import mistake, suggest
 from sparkleene.language import ast
 from sparkleene.language.build import PatternPart, part
 from sparkleene.language.names import listing
 from sparkleene.language.trees import atoms, map_atoms, map_parts, parts, with_parts
 from sparkleene.olap.hierarchy import Hierarchy
-from sparkleene.olap.reword import Names, find_labels, mistake, replace_pattern
+from sparkleene.olap.reword import Names, find_labels, replace_pattern
 
 
 def roll_up(

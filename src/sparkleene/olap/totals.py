@@ -11,9 +11,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from sparkleene.columns.arrow import as_numpy, fill_null, make_array
-
-Array = np.ndarray[Any, Any]
+from sparkleene.columns.arrow import Array, as_numpy, fill_null, make_array
 
 
 def add_results(tables: Sequence[pa.Table], functions: Sequence[str]) -> pa.Table | None:

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from sparkleene.columns.arrow import as_numpy
+from sparkleene.columns.arrow import Array, as_numpy
 from sparkleene.columns.fields import value_type
 from sparkleene.columns.reading import Options
 from sparkleene.columns.times import Time
@@ -29,8 +29,6 @@ from sparkleene.ongoing.matrix_bytes import unpack_matrices
 from sparkleene.ongoing.stretches import key_columns, with_absolute_keys
 from sparkleene.plan.plan import Plan
 from sparkleene.threads import Pool, shares
-
-Array = np.ndarray[Any, Any]
 
 
 def why_not_combined(plan: Plan, schema: pa.Schema, options: Options) -> str | None:

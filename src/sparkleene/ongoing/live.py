@@ -26,6 +26,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from sparkleene.columns.arrow import Array
 from sparkleene.columns.fields import decode
 from sparkleene.columns.ipc import to_bytes, to_table
 from sparkleene.columns.keys import codes, combine_codes
@@ -39,8 +40,6 @@ from sparkleene.ongoing.seal import checksum, damage_error, seal, unseal
 from sparkleene.ongoing.stretches import stretches
 from sparkleene.ongoing.tenure import Reach, Tenure, check_arrival, check_generation, find_reach
 from sparkleene.plan.plan import Plan
-
-Array = np.ndarray[Any, Any]
 
 PARTS = 16  # of a window, after which what the watermark has passed is folded
 MANY_PANES = 4 * PARTS  # of a window, from which on what is folded together gets one matrix as well
@@ -233,17 +232,16 @@ class Bucket:
         self.store.set_head(seal(json.dumps(head, separators=(",", ":")).encode()))
         self.new = False
 
-    def join_generation(self, watermark: int) -> bool:
-        """Go over to the workload's generation, at a watermark in milliseconds; tell whether it is another."""
+    def join_generation(self, watermark: int) -> None:
+        """Go over to the workload's generation, at a watermark in milliseconds."""
         tenure = self.live.tenure
         known = -1 if tenure is None else tenure.birth - 1 if self.new else self.generation
         if tenure is None or known == tenure.generation:
-            return False
+            return
         check_arrival(tenure, known, watermark)
         if self.new:
             self.done = self.live.reach.after
         self.generation = tenure.generation
-        return True
 
     # ---- rows in
 

@@ -7,9 +7,8 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from sparkleene.columns.arrow import Array
 from sparkleene.kernels.wide import WIDE, as_doubles, is_plain
-
-Array = np.ndarray[Any, Any]
 
 BLOCK = 1 << 30  # bytes; Arrow's offsets are of 32 bits
 

@@ -25,7 +25,6 @@ from __future__ import annotations
 from bisect import bisect_left
 from collections.abc import Generator, Iterator
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -42,8 +41,6 @@ from sparkleene.engine.substreams import SubStreams
 from sparkleene.engine.windows import grid_windows
 from sparkleene.language.bound import Drawn
 from sparkleene.ongoing.sorted_windows import NONE, OpenWindows, advance_windows
-
-Array = np.ndarray[Any, Any]
 
 NEVER, EVER = -(1 << 63), (1 << 63) - 1  # before and after all windows
 

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
-from sparkleene.columns.arrow import as_numpy, make_array
+from sparkleene.columns.arrow import Array, as_numpy, make_array
 from sparkleene.columns.fields import decode, find_column, simplify, value_type
 from sparkleene.columns.values import low_values
 from sparkleene.engine import cost
@@ -24,8 +23,6 @@ from sparkleene.kernels.vectors import Table
 from sparkleene.kernels.wide import WIDE
 from sparkleene.language.bound import Measure
 from sparkleene.threads import Pool, shares
-
-Array = np.ndarray[Any, Any]
 
 
 @dataclass(frozen=True)

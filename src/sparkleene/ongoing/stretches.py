@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import pyarrow as pa
 
-from sparkleene.columns.arrow import make_array
+from sparkleene.columns.arrow import Array, make_array
 from sparkleene.columns.fields import EXACT, bounds, decode, doubles, find_column, integers, simplify, value_type
 from sparkleene.columns.keys import codes, combine_codes
 from sparkleene.columns.values import low_values
@@ -18,12 +18,10 @@ from sparkleene.engine.execute import stretch_matrices
 from sparkleene.engine.grid import Grid
 from sparkleene.engine.run import Run
 from sparkleene.engine.substreams import SubStreams, instants
-from sparkleene.engine.windows import whole_windows
+from sparkleene.engine.windows import rows_between, whole_windows
 from sparkleene.errors import Place
 from sparkleene.language.bound import Path
 from sparkleene.ongoing.matrix_bytes import pack_matrices
-
-Array = np.ndarray[Any, Any]
 
 HOLES = 3  # a table with more holes in time than this is sparse, not parted
 
@@ -57,7 +55,7 @@ def stretches(
     smaller = cost.matrices_are_smaller(plan, table.num_columns, len(rows.tick), filled.lo.size, times)
     if found_keys is None or not smaller:
         return _to_units(run, table, rows, arrays, filled.where(np.zeros(0, np.int64))), table
-    left = np.concatenate([_ranges(cut.lo, inner.lo), _ranges(inner.hi, cut.hi)])
+    left = np.concatenate([rows_between(cut.lo, inner.lo), rows_between(inner.hi, cut.hi)])
     if plan.bound.semantics != "contiguous":
         left = left[rows.mask[left] != 0]
     kept = np.sort(left if rows.rows is None else rows.rows[left])
@@ -210,12 +208,6 @@ def _search(time: Array, lo: Array, hi: Array, value: Array, past: bool) -> Arra
         lo[open[before]] = middle[before] + 1
         hi[open[~before]] = middle[~before]
     return lo
-
-
-def _ranges(begin: Array, end: Array) -> Array:
-    """Return all numbers of the ranges begin[k]:end[k]."""
-    count = end - begin
-    return np.repeat(begin - (np.cumsum(count) - count), count) + np.arange(int(count.sum()))
 
 
 # ---- tables of units

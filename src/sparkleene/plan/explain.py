@@ -27,6 +27,7 @@ from sparkleene.plan.text import (
     count,
     measure_to_text,
     names,
+    output_to_text,
     shown_name,
     table,
     term_to_text,
@@ -383,9 +384,7 @@ class _Explainer:
         """Return an aggregate as it is written."""
         if output.measure or output.each or output.distinct:
             return shown_name(output.name)
-        of = attribute(self.bound, output.labels, output.path) if output.path else names(self.bound, output.labels)
-        text = f"{output.function.upper()}({of or '*'})"
-        return f"LOG{output.log}({text})" if output.log else text
+        return output_to_text(output, self.bound)
 
     def parts(self, output: Output) -> list[str]:
         """Return what is carried along for an aggregate."""

@@ -2,21 +2,12 @@
 
 from __future__ import annotations
 
-import operator
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable
 from typing import Any
 
 from sparkleene.language.bound import Call, Literal_, Term
+from sparkleene.language.operators import RELATIONS
 from sparkleene.language.trees import walk_term
-
-COMPARE: Mapping[str, Callable[[Any, Any], bool]] = {
-    "=": operator.eq,
-    "!=": operator.ne,
-    "<": operator.lt,
-    "<=": operator.le,
-    ">": operator.gt,
-    ">=": operator.ge,
-}
 
 
 def longest_length(terms: Iterable[Term]) -> int:
@@ -46,8 +37,8 @@ def _value(term: Term, length: int) -> Any:
     if not isinstance(term, Call):
         return length
     values = [_value(arg, length) for arg in term.args]
-    if term.op in COMPARE:
-        return COMPARE[term.op](*values)
+    if term.op in RELATIONS:
+        return RELATIONS[term.op](*values)
     if term.op == "neg":
         return -values[0]
     if term.op == "not":

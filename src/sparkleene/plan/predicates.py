@@ -16,7 +16,7 @@ from typing import Literal
 from sparkleene.language.ast import Comparison as Operator
 from sparkleene.language.bound import Adjacent, Call, Field, Interval, Literal_, Term
 from sparkleene.language.operators import FLIPPED, NEGATED
-from sparkleene.language.trees import conjuncts, fields, map_fields
+from sparkleene.language.trees import conjuncts, fields, map_leaves
 
 
 @dataclass(frozen=True)
@@ -81,7 +81,7 @@ def _reverse(c: Comparison | Threshold) -> Comparison | Threshold:
 
 def swap_events(term: Term) -> Term:
     """Return a term with the two events exchanged."""
-    return map_fields(term, lambda field: replace(field, side=0 if field.side else 1))
+    return map_leaves(term, Field, lambda field: replace(field, side=0 if field.side else 1))
 
 
 def sides(term: Term) -> frozenset[int]:

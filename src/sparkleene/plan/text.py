@@ -8,7 +8,7 @@ from itertools import zip_longest
 from typing import Literal
 
 from sparkleene.language import ast
-from sparkleene.language.bound import Bound, Call, Field, Interval, Literal_, Measure, Path, Term
+from sparkleene.language.bound import Bound, Call, Field, Interval, Literal_, Measure, Output, Path, Term
 from sparkleene.language.printer import expr_to_text
 from sparkleene.plan.predicates import Comparison, Threshold
 
@@ -110,6 +110,20 @@ def attribute(bound: Bound, labels: Iterable[int] | None, path: Path) -> str:
         return expr_to_text(ast.Ref((bound.labels[chosen[0]].name, *path)))
     every = [i for i, label in enumerate(bound.labels) if not label.negated]
     return f"{'' if chosen == every else f'({names(bound, chosen)}).'}{expr_to_text(ast.Ref(path))}"
+
+
+def output_to_text(output: Output, bound: Bound) -> str:
+    """Return an aggregate as text."""
+    of = "*"
+    if output.path:
+        of = attribute(bound, output.labels, output.path)
+    elif output.labels:
+        of = names(bound, output.labels)
+    elif output.distinct:
+        of = f"DISTINCT {', '.join('.'.join(bound.keys[k].path) for k in output.distinct)}"
+    of = f"EACH {of}" if output.each else of
+    text = f"{output.function.upper()}({of})"
+    return text if output.log is None else f"LOG{output.log}({text})"
 
 
 def measure_to_text(bound: Bound, measure: Measure) -> str:

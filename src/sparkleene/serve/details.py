@@ -23,7 +23,6 @@ from sparkleene.query import Query
 from sparkleene.serve.plain import plain
 from sparkleene.serve.queries import compile_query
 from sparkleene.serve.worker import Context
-from sparkleene.threads import threads_of
 
 DOTS = 2000  # events that are drawn; of more, those of the trends and some others
 ATTRIBUTES = 8  # of an event, beside its time
@@ -56,10 +55,7 @@ def read_rows(q: Query, data: Any) -> tuple[Run, pa.Table, pa.Table]:
     """Return a run, the columns that the query reads, and all columns that a person may want to see of an event."""
     from sparkleene.evaluation import PreparedWorkload
 
-    prepared = PreparedWorkload({"query": q.prepared})
-    read = prepared.read(data)
-    [part] = prepared.parts(read.columns)
-    run = Run(part, q.prepared.options.for_engine(), threads_of(None))
+    run, read = PreparedWorkload({"query": q.prepared}).start(data)
     table = read.table.append_column(ROW, pa.array(np.arange(read.table.num_rows)))
     shown = [*dict.fromkeys((*read.table.column_names, *read.columns))][: ATTRIBUTES + 2]
     extra = data.select(shown) if isinstance(data, pa.Table) else data.read(shown)
@@ -116,7 +112,7 @@ def place_events(chosen: Chosen, extra: pa.Table, trends: list[list[tuple[int, s
     order = np.asarray(pc.sort_indices(time.take(pa.array(kept))))
     kept = kept[order]
     place = {int(row): i for i, row in enumerate(kept)}
-    mask, _ = label_masks(run.plan.bound, run.with_derived(bare), run.options.type, run.place)
+    mask = label_masks(run.plan.bound, run.with_derived(bare), run.options.type, run.place)
     names = [label.name for label in run.plan.bound.labels]
     said = {row: label for trend in trends for row, label in trend}
     labels = [

@@ -16,25 +16,19 @@ from sparkleene.serve.worker import Context
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-SETTINGS = {
-    "spark.log.level": "OFF",
-    "spark.ui.showConsoleProgress": "false",
-    "spark.sql.session.timeZone": "UTC",
-    "spark.sql.timestampType": "TIMESTAMP_NTZ",
-}
 LOOK = 0.5  # seconds between two looks at how far a job is
 
 
 def start_spark(context: Context) -> SparkSession:
     """Return the session of this process."""
     from sparkleene.spark import session
-    from sparkleene.spark.session import local_cores
+    from sparkleene.spark.session import QUIET, local_cores
 
     if "spark" not in context.memory:
         context.tell(phase="starting Spark")
         logging.disable()  # what fails is told to whoever asked
         few = {"spark.sql.shuffle.partitions": str(local_cores("local[*]") or 2)}
-        context.memory["spark"] = session(config=SETTINGS | few)
+        context.memory["spark"] = session(config=QUIET | few)
     found: SparkSession = context.memory["spark"]
     return found
 

@@ -216,12 +216,11 @@ def sort_rows(table: pa.Table, name: str, descending: bool) -> pa.Table:
     column = table.column(name)
     if pa.types.is_nested(column.type):
         return table
+    order = "descending" if descending else "ascending"
     if pa.types.is_string(column.type) and is_numeric(column):
         minor, major = numbers(column).keys()
         keys = pa.table({"major": major, "minor": minor})
-        way = "descending" if descending else "ascending"
-        return table.take(pc.sort_indices(keys, sort_keys=[("major", way), ("minor", way)]))
-    order = "descending" if descending else "ascending"
+        return table.take(pc.sort_indices(keys, sort_keys=[("major", order), ("minor", order)]))
     return table.take(pc.sort_indices(table, sort_keys=[(name, order)]))
 
 

@@ -186,10 +186,6 @@ class Runs:
         run = self._runs.get(id)
         return run if run is not None and secrets.compare_digest(run.person, person) else None
 
-    def of(self, person: str) -> list[Run]:
-        """Return the runs of a person."""
-        return [run for run in self._runs.values() if run.person == person]
-
     async def cancel(self, run: Run) -> None:
         """End a run, whatever it is doing."""
         if run.task is not None and run.state not in ENDED:
@@ -208,7 +204,7 @@ class Runs:
     def _tidy(self, person: str) -> None:
         """Remove results that are old, or too many for a person."""
         now = time.monotonic()
-        mine = [run for run in self.of(person) if run.state in ENDED]
+        mine = [run for run in self._runs.values() if run.person == person and run.state in ENDED]
         for run in mine[: max(0, len(mine) - self.settings.limits.kept + 1)]:
             self._remove(run)
         for run in [*self._runs.values()]:

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from sparkleene.errors import Diagnostic, QueryError
+from sparkleene.errors import Diagnostic, QueryError, mistake
 from sparkleene.threads import threads_of
 
 LOOPBACK = ("127.0.0.1", "localhost", "::1")
@@ -37,7 +37,6 @@ class Limits:
     waiting: int = 200  # runs of all people that wait for a process
     live_seconds: float = 3600.0  # for a query over a stream
     unwatched: float = 30.0  # seconds that such a query goes on while nobody looks
-    text: int = 20_000  # characters of a query
     body: int = 256 * 1024  # bytes of a request
 
 
@@ -105,11 +104,9 @@ def find_topics(given: Iterable[str], schema: str | None) -> tuple[Topic, ...]:
     for text in given:
         servers, _, topic = text.removeprefix("kafka://").partition("/")
         if not servers or not topic or "/" in topic:
-            raise QueryError(
-                Diagnostic("bad-option", f"'{text}' names no topic", help="write kafka://HOST:PORT/TOPIC")
-            )
+            raise mistake(f"'{text}' names no topic", "write kafka://HOST:PORT/TOPIC")
         if schema is None:
             help = "add --schema 'time timestamp, type string, ...'"
-            raise QueryError(Diagnostic("bad-option", "nothing says what the topic's JSON has", help=help))
+            raise mistake("nothing says what the topic's JSON has", help)
         topics.append(Topic(topic, servers, topic, schema))
     return tuple(topics)

@@ -45,7 +45,6 @@ class Context:
     folder: Path | None = None
     tables: dict[Any, Any] = field(default_factory=dict)
     memory: dict[str, Any] = field(default_factory=dict)
-    notes: list[str] = field(default_factory=list)
 
     def tell(self, **message: Any) -> None:
         """Tell how far the job is."""
@@ -86,12 +85,12 @@ def work(pipe: Connection, settings: Settings, limited: bool) -> None:
 def do(context: Context, kind: str, body: Mapping[str, Any], folder: str | None) -> tuple[str, Any]:
     """Do a job; return what it found, or what went wrong."""
     context.folder = None if folder is None else Path(folder)
-    context.notes = []
+    notes: list[str] = []
     try:
         run: Callable[[Context, Mapping[str, Any]], Any] = getattr(import_module(JOBS[kind]), f"run_{kind}")
-        with gather_notes(context.notes):
+        with gather_notes(notes):
             found = run(context, body)
-        return "done", {**found, "notes": context.notes}
+        return "done", {**found, "notes": notes}
     except SparkleeneError as error:
         return "failed", describe(error, context.settings)
     except MemoryError:  # of which threads and libraries may not have recovered

@@ -14,7 +14,7 @@ from sparkleene.errors import Place
 from sparkleene.olap.cube_plan import CubePlan, Step
 from sparkleene.spark.request import col, map_batches
 from sparkleene.spark.results import raise_errors
-from sparkleene.spark.tasks import ERROR, Batches, send_results
+from sparkleene.spark.tasks import ERROR, Batches, gather, send_results
 from sparkleene.workload.run import QUERY, unite_results
 
 
@@ -52,9 +52,8 @@ class AddLevels:
 
     def __call__(self, batches: Batches) -> Iterator[pa.RecordBatch]:
         """Add up a partition."""
-        rows = list(batches)
-        if rows:
-            yield from send_results(self.schema, lambda: iter([self.add_up(pa.Table.from_batches(rows))]))
+        if (table := gather(batches)) is not None:
+            yield from send_results(self.schema, lambda: iter([self.add_up(table)]))
 
     def add_up(self, table: pa.Table) -> pa.Table:
         """Return the results of all queries."""

@@ -19,7 +19,7 @@ from sparkleene.spark.request import OWN, Request, col, map_batches, zone
 from sparkleene.spark.results import raise_errors, schema_of
 from sparkleene.spark.sql.terms import condition, value
 from sparkleene.spark.sql.types import schema_to_spark
-from sparkleene.spark.tasks import ERROR, Batches, send_results
+from sparkleene.spark.tasks import ERROR, Batches, gather, send_results
 from sparkleene.workload.run import QUERY
 
 PLACE = f"{OWN}place"
@@ -104,10 +104,8 @@ def _choose(bound: Bound, finish: Finish, results: DataFrame, keys: list[Column]
     windows = [col(name) for name in WINDOW if bound.window is not None]
     order = [*keys, *(col(name).asc_nulls_first() for name in bound.group_names)]
     if finish.limit is not None:
-        parts = Window.partitionBy(*windows) if windows else Window.partitionBy(F.lit(0))
-        number = (
-            F.row_number().over(parts.orderBy(*order)) if order else F.row_number().over(parts.orderBy(F.lit(0)))
-        )
+        parts = Window.partitionBy(*(windows or [F.lit(0)])).orderBy(*(order or [F.lit(0)]))
+        number = F.row_number().over(parts)
         results = results.withColumn(PLACE, number).where(col(PLACE) <= finish.limit).drop(PLACE)
     return results.orderBy(*windows, *order) if finish.order else results
 
@@ -143,9 +141,8 @@ class FinishRows:
 
     def __call__(self, batches: Batches) -> Iterator[pa.RecordBatch]:
         """Finish a partition."""
-        rows = list(batches)
-        if rows:
-            yield from send_results(self.schema, lambda: self.finish(pa.Table.from_batches(rows)))
+        if (table := gather(batches)) is not None:
+            yield from send_results(self.schema, lambda: self.finish(table))
 
     def finish(self, table: pa.Table) -> Iterator[pa.Table]:
         """Yield the rows of each query."""

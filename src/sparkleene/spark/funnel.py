@@ -13,7 +13,7 @@ from sparkleene.funnel.rows import Layout, make_rows
 from sparkleene.funnel.sessions import add_up, count_sessions, with_stddev
 from sparkleene.spark.request import col, map_batches
 from sparkleene.spark.sql.types import empty_table
-from sparkleene.spark.tasks import Batches, to_batches
+from sparkleene.spark.tasks import Batches, gather, to_batches
 from sparkleene.workload.run import QUERY
 
 
@@ -58,9 +58,7 @@ class MakeRows:
 
     def __call__(self, batches: Batches) -> Iterator[pa.RecordBatch]:
         """Make the rows of a partition."""
-        rows = list(batches)
-        if rows:
-            table = pa.Table.from_batches(rows)
+        if (table := gather(batches)) is not None:
             if self.layout.has_sessions:
                 table = with_stddev(add_up(self.layout, table))
             yield from to_batches(make_rows(self.layout, table), self.schema)
@@ -75,7 +73,5 @@ class AddUsers:
 
     def __call__(self, batches: Batches) -> Iterator[pa.RecordBatch]:
         """Add up a partition."""
-        rows = list(batches)
-        if rows:
-            sessions = count_sessions(self.layout, pa.Table.from_batches(rows))
-            yield from to_batches(add_up(self.layout, sessions), self.schema)
+        if (table := gather(batches)) is not None:
+            yield from to_batches(add_up(self.layout, count_sessions(self.layout, table)), self.schema)

@@ -19,7 +19,7 @@ import pyarrow as pa
 from pyspark.sql import DataFrame
 
 from sparkleene.engine.run import Run
-from sparkleene.errors import DataError, Diagnostic, Place, QueryError
+from sparkleene.errors import DataError, Diagnostic, Place, mistake
 from sparkleene.language.bound import Drawn
 from sparkleene.ongoing.live import Live
 from sparkleene.ongoing.tenure import Tenure
@@ -123,7 +123,7 @@ def plan_change(wanted: Wanted, folder: CheckpointFolder, delay: int) -> Change:
     requests = list(_ask_parts(wanted, now))
     if border is not None:
         now = _close_parts(wanted, requests, now)
-        _check_windows(requests, now)
+        _check_windows(requests)
     return Change(requests, now, border, tuple(_tell(wanted, requests, now, border)))
 
 
@@ -208,7 +208,7 @@ def _close_parts(wanted: Wanted, requests: Sequence[Request], now: Generation) -
     return replace(now, parts=tuple(parts))
 
 
-def _check_windows(requests: Sequence[Request], now: Generation) -> None:
+def _check_windows(requests: Sequence[Request]) -> None:
     """Raise if windows that rows draw would begin or end at a border: where they lie depends on rows before."""
     for request in requests:
         tenure = request.standing.tenure if request.standing is not None else None
@@ -263,10 +263,10 @@ def check_stream(frame: DataFrame, folder: CheckpointFolder) -> None:
         id = json.loads(folder.read("metadata")).get("id")
         if any(str(one.id) == id for one in frame.sparkSession.streams.active):
             message = "a query runs from the checkpoint, and would go on while its workload changes"
-            raise _mistake("bad-option", message, "stop it first, then call run, then start what it returns")
+            raise mistake(message, "stop it first, then call run, then start what it returns")
     if len(folder.folders("state")) > 1:
         message = "there is another stateful operator in the stream, so the watermark does not tell what was read"
-        raise _mistake("unsupported-stream", message, "change the workload from a new checkpoint")
+        raise Place().mistake("unsupported-stream", message, help="change the workload from a new checkpoint")
     shown = io.StringIO()
     with redirect_stdout(shown):
         frame.explain(True)
@@ -274,8 +274,4 @@ def check_stream(frame: DataFrame, folder: CheckpointFolder) -> None:
     if analyzed.count("EventTimeWatermark") > 1:
         message = "the stream has several watermarks, so none of them tells what was read"
         help = "set one watermark, after the streams are united, or change the workload from a new checkpoint"
-        raise _mistake("unsupported-stream", message, help)
-
-
-def _mistake(code: str, message: str, help: str) -> QueryError:
-    return Place().mistake(code, message, help=help)
+        raise Place().mistake("unsupported-stream", message, help=help)

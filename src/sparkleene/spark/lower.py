@@ -19,7 +19,7 @@ from sparkleene.columns.labels import label_masks
 from sparkleene.columns.reading import Options
 from sparkleene.errors import Place
 from sparkleene.language.bound import Call, Derived, Drawn, Field, Literal_, Output, Path, Term
-from sparkleene.language.trees import map_fields
+from sparkleene.language.trees import map_leaves
 from sparkleene.plan.part import Part
 from sparkleene.plan.plan import Plan
 from sparkleene.plan.predicates import Comparison, Pair, Threshold, sides
@@ -141,7 +141,7 @@ def lower_table(part: Part, low: Lowered, table: pa.Table, options: Options, thr
             columns[name] = evaluate(term, table, part.place)
     bound = part.plan.bound
     for name, wanted in zip(low.options.masks, (bound, bound.without_local()), strict=False):
-        masks, _ = label_masks(wanted, table, options.type, part.place, threads)
+        masks = label_masks(wanted, table, options.type, part.place, threads)
         columns[name] = pa.array(masks)
     return pa.table(columns)
 
@@ -176,7 +176,7 @@ class _Columns:
 
     def attributes(self, term: Term) -> Term:
         """Return a term over columns of its attributes."""
-        return map_fields(term, lambda field: replace(field, path=self.path(field.path)))
+        return map_leaves(term, Field, lambda field: replace(field, path=self.path(field.path)))
 
     def comparison(self, c: Comparison | Threshold) -> Comparison | Threshold:
         """Return a separable condition over columns."""

@@ -157,14 +157,14 @@ def unpack(
     yield from send_results(job.schema, lambda: work(found), job.places)
 
 
-def chunks(batches: Batches, size: int = CHUNK) -> Iterator[pa.Table]:
+def chunks(batches: Batches) -> Iterator[pa.Table]:
     """Put batches together to tables of a good size."""
     held: list[pa.RecordBatch] = []
     rows = 0
     for batch in batches:
         held.append(batch)
         rows += batch.num_rows
-        if rows >= size:
+        if rows >= CHUNK:
             yield pa.Table.from_batches(held)
             held, rows = [], 0
     if rows:

@@ -20,6 +20,14 @@ if TYPE_CHECKING:
 JAVA = (17, 25)  # the oldest and newest that Spark 4.3 runs on
 ENVIRONMENT = "the environment of this Python"
 GIB = 1 << 30
+QUIET = {
+    "spark.log.level": "OFF",  # what fails is reported once, in our words
+    "spark.ui.showConsoleProgress": "false",
+    # Times without a zone are shown as they are in the files, whatever the machine's zone is.
+    "spark.sql.session.timeZone": "UTC",
+    "spark.sql.timestampType": "TIMESTAMP_NTZ",
+}
+"""Settings for those who tell themselves what goes on, and show times to people."""
 PROVIDER = "spark.sql.streaming.stateStore.providerClass"
 ROCKSDB = "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"
 
@@ -112,6 +120,12 @@ def local_cores(master: str) -> int | None:
         affinity = getattr(os, "sched_getaffinity", None)
         return len(affinity(0)) if affinity else (os.cpu_count() or 1)
     return int(found[1] or 1)
+
+
+def cores_here(spark: SparkSession) -> int | None:
+    """Return the cores of this machine that a session runs on, None where it runs elsewhere."""
+    remote = type(spark).__module__.startswith("pyspark.sql.connect")
+    return None if remote else local_cores(str(spark.sparkContext.master))
 
 
 def heap(memory: int) -> int:

@@ -19,7 +19,7 @@ def ship(spark: SparkSession) -> None:
     Call it before the first query of a session; calling it again does nothing. Executors that have the package
     installed use the shipped one too: it is first on their path.
     """
-    spark.addArtifacts(str(pack(_folder())), pyfile=True)
+    spark.addArtifacts(str(pack(Path(_temporary().name))), pyfile=True)
 
 
 def pack(folder: Path) -> Path:
@@ -40,9 +40,5 @@ def pack(folder: Path) -> Path:
 
 @cache
 def _temporary() -> tempfile.TemporaryDirectory[str]:
-    return tempfile.TemporaryDirectory(prefix="sparkleene-")
-
-
-def _folder() -> Path:
     """Return a folder that stays until this process ends, for executors fetch the zip when they start."""
-    return Path(_temporary().name)
+    return tempfile.TemporaryDirectory(prefix="sparkleene-")

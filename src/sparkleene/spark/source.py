@@ -14,7 +14,6 @@ from sparkleene.columns.tables import is_paths
 from sparkleene.plan.trend_selection import Selection
 from sparkleene.spark import batch, by_path
 from sparkleene.spark.finish import finish_results, finished_schema
-from sparkleene.spark.lower import Lowered
 from sparkleene.spark.parquet.footers import discover
 from sparkleene.spark.request import Request, col, zone
 from sparkleene.spark.results import JobPlan
@@ -155,14 +154,8 @@ class PathSource:
         return _find_types(by_path.read_column(request, self.files, self.spark, column), column, names)
 
 
-class StreamSource:
+class StreamSource(FrameSource):
     """A streaming DataFrame."""
-
-    def __init__(self, frame: DataFrame) -> None:
-        """Take the DataFrame whose rows are events."""
-        self.frame = frame
-        self.columns = list(frame.columns)
-        self.zone = zone(frame.sparkSession)
 
     def run(self, requests: Sequence[Request]) -> DataFrame:
         """Evaluate all requests with one scan and one state."""
@@ -181,10 +174,6 @@ class StreamSource:
         """Refuse: the trends of a stream are not listed."""
         help = "ask for those of a batch: write the stream to a table, or read its source with spark.read"
         raise request.place.mistake("unsupported-stream", "the trends of a stream are not listed", help=help)
-
-    def schema(self, requests: Sequence[Request]) -> pa.Schema:
-        """Check the columns of the stream."""
-        return finished_schema(requests, lambda one: batch.check_columns(one, self.frame))
 
     def types(self, request: Request, column: str, names: Collection[str]) -> frozenset[str]:
         """Return all: nobody knows which events are still to come."""
@@ -223,7 +212,8 @@ def _explain_query(family: Family, plan: JobPlan, finder: str) -> Iterator[Line]
     if every and not any(request.plan.bound.local):
         yield "labels", "every row has them"
     else:
-        yield "labels", f"found by {finder}" + _explain_filter(low)
+        rest = "" if low.plan.every_row else "; rows without any are left out"
+        yield "labels", f"found by {finder}{rest}"
     yield "columns", ", ".join(name for name, _ in low.columns)
     yield ("spread", f"by {', '.join(job.keys)}" if job.keys else "not at all: one task sees all that is shuffled")
     if plan.whole:
@@ -231,7 +221,3 @@ def _explain_query(family: Family, plan: JobPlan, finder: str) -> Iterator[Line]
     else:
         by = "tasks, in numbers that Spark does not have" if job.partial else "Spark"
         yield "groups", f"the parts of each are added up by {by}"
-
-
-def _explain_filter(low: Lowered) -> str:
-    return "" if low.plan.every_row else "; rows without any are left out"

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import math
+import operator
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
@@ -131,14 +132,13 @@ def read_status(progress: Sequence[Mapping[str, Any]], doing: str = "") -> Statu
         last.get("open_windows"),
         next((each["keys"] for each in reversed(metrics) if each.get("keys") is not None), None),
         last.get("kept_rows") or 0,
-        sum(operator["memoryUsedBytes"] for operator in ran[-1]["stateOperators"]),
+        sum(one["memoryUsedBytes"] for one in ran[-1]["stateOperators"]),
         sum(each.get("late_rows") or 0 for each in metrics),
         _rate(ran, "inputRowsPerSecond"),
         _rate(ran, "processedRowsPerSecond"),
     )
     slowest, held = describe_sources([one["sources"] for one in progress])
-    values = {field.name: getattr(found, field.name) for field in fields(found)}
-    return Status(**values | {"slowest": slowest, "notes": (*_notes(found), *held)})
+    return replace(found, slowest=slowest, notes=(*_notes(found), *held))
 
 
 def _notes(found: Status) -> list[str]:
@@ -185,13 +185,9 @@ def read_metrics(observed: Mapping[str, Any]) -> dict[str, Any]:
             each = dict(zip(METRIC_NAMES, each["values"], strict=False))
         for key, value in each.items():
             if value is not None:
-                how = min if key == "next_end_ms" else max if key in ("open_windows", "delay_ms") else _add
+                how = min if key == "next_end_ms" else max if key in ("open_windows", "delay_ms") else operator.add
                 found[key] = value if key not in found else how(found[key], value)
     return found
-
-
-def _add(one: int, other: int) -> int:
-    return one + other
 
 
 def _rate(reports: Sequence[Mapping[str, Any]], name: str) -> float:

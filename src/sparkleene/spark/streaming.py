@@ -25,7 +25,7 @@ from sparkleene.spark.finish import check_finish, finish_results
 from sparkleene.spark.lower import Lowered, Lowering, lower
 from sparkleene.spark.request import Request, col, map_batches, partitions
 from sparkleene.spark.results import combine_parts, make_job, raise_errors, schema_of, task_columns
-from sparkleene.spark.session import PROVIDER, ROCKSDB, local_cores
+from sparkleene.spark.session import PROVIDER, ROCKSDB, cores_here
 from sparkleene.spark.sql.types import empty_table
 from sparkleene.spark.state.carrier import make_carrier
 from sparkleene.spark.state.parcels import PARCELS, Enter, Leave
@@ -260,17 +260,13 @@ def count_tasks(spark: SparkSession) -> int | None:
     A task has a cost of its own, so on one machine there are two for each core. On a cluster, where cores come and
     go, every partition has its own.
     """
-    if type(spark).__module__.startswith("pyspark.sql.connect"):
-        return None
-    cores = local_cores(str(spark.sparkContext.master))
+    cores = cores_here(spark)
     return None if cores is None or 2 * cores >= partitions(spark) else 2 * cores
 
 
 def _warn_of_partitions(spark: SparkSession) -> None:
     """Warn once of a session that has many more partitions than its machine has cores."""
-    if type(spark).__module__.startswith("pyspark.sql.connect"):
-        return
-    cores, there = local_cores(str(spark.sparkContext.master)), partitions(spark)
+    cores, there = cores_here(spark), partitions(spark)
     if cores is None or there <= MANY * cores or spark.sparkContext.applicationId in WARNED:
         return
     WARNED.add(spark.sparkContext.applicationId)

@@ -24,13 +24,13 @@ from pyspark.sql.udtf import AnalyzeArgument, AnalyzeResult, PartitioningColumn,
 from pyspark.util import PythonEvalType
 
 from sparkleene.engine.finish import finished_schema
-from sparkleene.errors import Diagnostic, Place, QueryError, SparkleeneError, suggest
+from sparkleene.errors import Diagnostic, Place, SparkleeneError, mistake, suggest
 from sparkleene.language.printer import quote
 from sparkleene.options import QueryOptions, ReadingKeywords
 from sparkleene.plan.plan import Plan
 from sparkleene.prepared import PreparedQuery
 from sparkleene.spark.jobs import task_cores
-from sparkleene.spark.request import find_paths
+from sparkleene.spark.request import find_paths, partitions
 from sparkleene.spark.sql.types import empty_table, result_type, schema_to_spark
 from sparkleene.spark.tasks import to_batches
 
@@ -55,8 +55,7 @@ def register(spark: SparkSession, query: Callable[..., Any], name: str = "trends
             "bad-option", "this Spark has no table functions over Arrow", help="use Spark 4.1 or newer"
         )
         raise SparkleeneError(wrong)
-    partitions = int(str(spark.conf.get("spark.sql.shuffle.partitions")))
-    made = handler(query, min(4 * partitions, MOST_BUCKETS))
+    made = handler(query, min(4 * partitions(spark), MOST_BUCKETS))
     if type(spark).__module__.startswith("pyspark.sql.connect"):
         from pyspark.sql.connect.udtf import UserDefinedTableFunction as Function
     else:
@@ -110,9 +109,9 @@ def analyze_call(
     """Compile the query for the table's columns and say how its rows are to be partitioned."""
     schema = events.dataType
     if not events.isTable or not isinstance(schema, StructType):
-        raise _mistake("the first argument is not a table", "write trends(TABLE(events), 'RETURN ...')")
+        raise mistake("the first argument is not a table", "write trends(TABLE(events), 'RETURN ...')")
     if not isinstance(text.value, str):
-        raise _mistake("the second argument is not a text", "write the query as a constant: 'RETURN ...'")
+        raise mistake("the second argument is not a text", "write the query as a constant: 'RETURN ...'")
     chosen: Any = {name: option(name, argument) for name, argument in options.items()}
     query = PreparedQuery(text.value, QueryOptions().change(Place(text.value), **chosen))
     query.check_types(schema.names)
@@ -144,12 +143,8 @@ def partitioning(plan: Plan, buckets: int) -> dict[str, Any]:
 def option(name: str, argument: AnalyzeArgument) -> Any:
     """Return an argument of `sparkleene.query` from one of SQL."""
     if name not in OPTIONS:
-        raise _mistake(f"there is no argument '{name}'", suggest(name, OPTIONS) or f"they are {', '.join(OPTIONS)}")
+        raise mistake(f"there is no argument '{name}'", suggest(name, OPTIONS) or f"they are {', '.join(OPTIONS)}")
     if not argument.isConstantExpression:
-        raise _mistake(f"the argument '{name}' is not a constant", "write a constant")
+        raise mistake(f"the argument '{name}' is not a constant", "write a constant")
     value = argument.value
     return Fraction(value) if isinstance(value, Decimal) else value
-
-
-def _mistake(message: str, help: str) -> QueryError:
-    return QueryError(Diagnostic("bad-option", message, help=help))

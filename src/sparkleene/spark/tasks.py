@@ -32,9 +32,7 @@ class Evaluate:
 
     def __call__(self, batches: Batches) -> Iterator[pa.RecordBatch]:
         """Evaluate a partition."""
-        rows = list(batches)
-        if rows:
-            table = pa.Table.from_batches(rows)
+        if (table := gather(batches)) is not None:
             yield from send_results(self.job.schema, lambda: iter([self.job.evaluate(table)]), self.job.places)
 
 
@@ -47,11 +45,16 @@ class Total:
 
     def __call__(self, batches: Batches) -> Iterator[pa.RecordBatch]:
         """Add up a partition."""
-        rows = list(batches)
-        if rows:
+        if (table := gather(batches)) is not None:
             with report_faults(*self.job.places):
-                total = self.job.add_up(pa.Table.from_batches(rows).drop_columns([ERROR]))
+                total = self.job.add_up(table.drop_columns([ERROR]))
             yield from to_batches(total, self.schema)
+
+
+def gather(batches: Batches) -> pa.Table | None:
+    """Return all rows of a partition as one table, None where it has no batch."""
+    rows = list(batches)
+    return pa.Table.from_batches(rows) if rows else None
 
 
 def send_results(

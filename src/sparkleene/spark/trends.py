@@ -102,9 +102,7 @@ class FindTrends:
 
     def __call__(self, batches: tasks.Batches) -> Iterator[pa.RecordBatch]:
         """Find trends of a partition."""
-        rows = list(batches)
-        if rows:
-            table = pa.Table.from_batches(rows)
+        if (table := tasks.gather(batches)) is not None:
             yield from tasks.send_results(self.schema, lambda: iter([self.find(table)]), [self.run.place])
 
     def find(self, table: pa.Table) -> pa.Table:

@@ -16,7 +16,7 @@ from sparkleene.engine.results import WINDOW
 from sparkleene.language.bound import Drawn
 from sparkleene.spark import by_path
 from sparkleene.spark.request import Request, col
-from sparkleene.spark.source import FrameSource, PathSource, Source
+from sparkleene.spark.source import FrameSource, PathSource, Source, StreamSource
 from sparkleene.spark.sql.values import column
 from sparkleene.spark.trends import count_request
 
@@ -55,7 +55,7 @@ def _read(request: Request, source: Source) -> DataFrame:
     """Return the rows of a source with the columns that the query reads."""
     if isinstance(source, PathSource):
         return by_path.read_rows(request, source.files, source.spark)
-    if not isinstance(source, FrameSource):
+    if not isinstance(source, FrameSource) or isinstance(source, StreamSource):
         help = "read a batch of it, with spark.read"
         raise request.place.mistake("unsupported-stream", "the trends of a stream are not looked at", help=help)
     return source.frame.select([column((name,)) for name in request.needed])

@@ -64,14 +64,10 @@ def ask_workers(spark: SparkSession) -> tuple[str, list[str]]:
 
 def _runs_this_python(spark: SparkSession) -> bool:
     """Tell whether all workers are on this machine and run this very Python."""
-    from sparkleene.spark.session import local_cores
+    from sparkleene.spark.session import cores_here
 
-    if type(spark).__module__.startswith("pyspark.sql.connect"):
-        return False
-    context = spark.sparkContext
-    found = shutil.which(context.pythonExec)
-    same = found is not None and os.path.abspath(found) == os.path.abspath(sys.executable)
-    return same and local_cores(str(context.master)) is not None
+    found = None if cores_here(spark) is None else shutil.which(spark.sparkContext.pythonExec)
+    return found is not None and os.path.abspath(found) == os.path.abspath(sys.executable)
 
 
 def _unfit(message: str, missing: Any, note: str = "") -> SparkleeneError:

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from functools import partial
 from typing import TYPE_CHECKING, Any, Unpack, get_args
 
-from sparkleene.errors import Place, QueryError
+from sparkleene.errors import Place, mistake
 from sparkleene.evaluation import Engine, OutputMode, PreparedWorkload, Sharing, Strategy, is_spark
 from sparkleene.language.query_files import read_query_file
 from sparkleene.options import HierarchyLike, QueryOptions, ReadingKeywords, list_options
@@ -34,10 +34,10 @@ class Workload:
     ) -> None:
         """Compile the queries; see `sparkleene.workload`."""
         if sharing not in get_args(Sharing):
-            raise _mistake(f"sharing is '{sharing}'", "choose 'auto', 'always' or 'never'")
+            raise mistake(f"sharing is '{sharing}'", "choose 'auto', 'always' or 'never'")
         places = _places(queries)
         if not places:
-            raise _mistake("the workload has no queries", "give some: {'name': 'RETURN ...'}")
+            raise mistake("the workload has no queries", "give some: {'name': 'RETURN ...'}")
         checked = QueryOptions().change(**options, hierarchy=hierarchy).keywords
         self.sharing = sharing
         self.queries = {name: Query(one.source, filename=one.filename, **checked) for name, one in places.items()}
@@ -64,7 +64,7 @@ class Workload:
         """
         if checkpoint is not None:
             if strategy is not None or engine == "local":
-                raise _mistake("a checkpoint is for streams", "leave out engine= and strategy=")
+                raise mistake("a checkpoint is for streams", "leave out engine= and strategy=")
             return self.prepared.run_from(checkpoint, data, output_mode)
         result, stats = self.prepared.run(data, engine, threads, strategy, output_mode)
         if stats is not None:
@@ -122,7 +122,7 @@ class Workload:
         outputs = {name: list(q.plan.bound.value_names) for name, q in self.queries.items()}
         named = dict.fromkeys(output for names in outputs.values() for output in names)
         if value is not None and value not in named:
-            raise _mistake(f"no query has an aggregate '{value}'", f"choose from {', '.join(named)}")
+            raise mistake(f"no query has an aggregate '{value}'", f"choose from {', '.join(named)}")
         charts = {}
         for name, q in self.queries.items():
             if value is None or value in outputs[name]:
@@ -152,7 +152,7 @@ class Workload:
         """
         found: Stats | None = getattr(self._stats_of_thread, "last", self._stats)
         if found is None:
-            raise _mistake("the workload has not been run in this process", "call run with a table or a file")
+            raise mistake("the workload has not been run in this process", "call run with a table or a file")
         return found
 
     def __reduce__(self) -> tuple[partial[Workload], tuple[()]]:
@@ -178,10 +178,6 @@ def _places(queries: Mapping[str, str | Place] | str | os.PathLike[str]) -> dict
     if not isinstance(queries, Mapping):
         return read_query_file(queries)
     return {name: one if isinstance(one, Place) else Place(one, name) for name, one in queries.items()}
-
-
-def _mistake(message: str, help: str) -> QueryError:
-    return Place().mistake("bad-option", message, help=help)
 
 
 @list_options

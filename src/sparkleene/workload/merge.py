@@ -106,7 +106,7 @@ def _numbers(plan: Plan) -> int:
 def _merge_or_halve(queries: Sequence[Member], always: bool) -> list[Part]:
     """Merge queries of one kind, or halves of them where that takes too many numbers."""
     if len(queries) == 1:
-        return [_single(queries[0])]
+        return [Part.single(queries[0].name, queries[0].plan, queries[0].place)]
     if (part := merge(queries, always)) is not None:
         return [part]
     sorted_queries = sorted(queries, key=lambda query: _totals(query.plan))
@@ -124,10 +124,6 @@ def _middle(totals: Sequence[object]) -> int:
     middle = len(totals) // 2
     changes = [i for i in range(1, len(totals)) if totals[i] != totals[i - 1]]
     return min(changes, key=lambda i: abs(i - middle)) if changes else middle
-
-
-def _single(query: Member) -> Part:
-    return Part.single(query.name, query.plan, query.place)
 
 
 def merge(queries: Sequence[Member], always: bool = False) -> Part | None:

@@ -6,17 +6,15 @@ from collections.abc import Sequence
 from dataclasses import replace
 from functools import reduce
 from operator import or_
-from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
+from sparkleene.columns.arrow import Array
 from sparkleene.engine import cost, execute
 from sparkleene.engine.run import Evaluated, Run
 from sparkleene.engine.windows import Windows, grid_windows
 from sparkleene.plan.part import Part
-
-Array = np.ndarray[Any, Any]
 
 
 def evaluate_by_panes(run: Run, kinds: Sequence[Part], table: pa.Table) -> list[Evaluated] | None:

@@ -11,10 +11,10 @@ from pyspark.sql import types as T
 
 from sparkleene.errors import Place
 from sparkleene.language.bound import Bound, Call, Field, Literal_, Path, Term
-from sparkleene.language.operators import FLIPPED, NEGATED
+from sparkleene.language.operators import FLIPPED, NEGATED, RELATIONS
 from sparkleene.language.trees import is_constant
 from sparkleene.spark.sql.translate import Translator
-from sparkleene.spark.sql.values import COMPARE, FLOATS, NO_TEXT, PLAIN, Unsure, column, combine, constant_of
+from sparkleene.spark.sql.values import FLOATS, NO_TEXT, PLAIN, Unsure, column, combine, constant_of
 
 _Parts = dict[object, Column]
 
@@ -94,7 +94,7 @@ def _leaf(translator: Translator, term: Term, negated: bool) -> Iterator[tuple[o
             yield path, column(path).isNotNull()
         elif not isinstance(type, FLOATS):  # NaN is NULL, which Parquet does not know
             yield (path, None), column(path).isNull()
-    if term.op not in COMPARE:
+    if term.op not in RELATIONS:
         return
     op = NEGATED[term.op] if negated else term.op
     for (one, two), name in ((term.args, op), (term.args[::-1], FLIPPED[op])):
@@ -120,7 +120,7 @@ def _operands(term: Term) -> Iterator[Path]:
     """Yield the attributes that are not NULL where a comparison is true."""
     if isinstance(term, Field):
         yield term.path
-    elif isinstance(term, Call) and (term.op in COMPARE or term.op in PLAIN):
+    elif isinstance(term, Call) and (term.op in RELATIONS or term.op in PLAIN):
         for arg in term.args:
             yield from _operands(arg)
 

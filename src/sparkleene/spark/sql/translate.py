@@ -18,14 +18,13 @@ from sparkleene.columns import compare
 from sparkleene.columns.durations import Settled, settle
 from sparkleene.errors import DataError, Place
 from sparkleene.language.bound import Bound, Call, Field, Literal_, Path, Term
-from sparkleene.language.operators import FLIPPED
+from sparkleene.language.operators import FLIPPED, RELATIONS
 from sparkleene.language.trees import is_constant
 from sparkleene.spark.sql.functions import FUNCTIONS, interval_micros
 from sparkleene.spark.sql.types import to_arrow
 from sparkleene.spark.sql.values import (
     BITS,
     BOOLEAN,
-    COMPARE,
     DOUBLE,
     FLOATS,
     INT64,
@@ -126,7 +125,7 @@ class Translator:
         if isinstance(term, Field):
             return self._field(term.path)
         assert isinstance(term, Call)
-        if term.op in COMPARE:
+        if term.op in RELATIONS:
             return Value(self._comparison(term), T.BooleanType())
         listed = self.membership(term)
         if listed is not None:
@@ -225,21 +224,17 @@ class Translator:
         if right.constant is not ...:
             found = self.beside(op, left.column, left.type, right, isinstance(fixed, Literal_))
             return F.when(left.column.isNotNull(), F.lit(found)) if isinstance(found, bool) else found
-        return COMPARE[op](*align(left, right))  # type: ignore[no-any-return]
+        return RELATIONS[op](*align(left, right))  # type: ignore[no-any-return]
 
     def beside(self, op: str, column: Column, type: T.DataType, constant: Value, written: bool) -> Column | bool:
         """Return a comparison of a column with a constant, or what it is wherever the column is not NULL."""
         if not is_comparable(type):
             raise Unsure
-        if isinstance(type, T.BooleanType | T.StringType):
-            if type != constant.type:
-                raise Unsure
-            return COMPARE[op](column, constant.column)  # type: ignore[no-any-return]
-        low, high = self._around(type, constant.constant, written)
+        low, high = self._around(type, constant, written)
         if op in ("=", "!="):
-            return COMPARE[op](column, low) if low is high else op == "!="
+            return RELATIONS[op](column, low) if low is high else op == "!="
         end = high if op in ("<", ">=") else low
-        return op in ("<", ">") if end is None else COMPARE[op](column, end)
+        return op in ("<", ">") if end is None else RELATIONS[op](column, end)
 
     def membership(self, term: Call) -> Column | None:
         """Return alternatives that are an attribute's equalities with constants as IN, which Spark looks up."""
@@ -254,18 +249,18 @@ class Translator:
             constant = constant_of(two)
             if not is_comparable(type) or isinstance(type, FLOATS) or isinstance(constant.type, T.NullType):
                 return None
-            if isinstance(type, T.BooleanType | T.StringType):
-                if type != constant.type:
-                    raise Unsure
-                values.append(constant.column)
-            else:
-                low, high = self._around(type, constant.constant, isinstance(two, Literal_))
-                if low is high and low is not None:
-                    values.append(low)
+            low, high = self._around(type, constant, isinstance(two, Literal_))
+            if low is high and low is not None:
+                values.append(low)
         return column(one.path).isin(values) if values else None
 
-    def _around(self, type: T.DataType, item: Any, written: bool) -> tuple[Column | None, Column | None]:
+    def _around(self, type: T.DataType, constant: Value, written: bool) -> tuple[Column | None, Column | None]:
         """Return the values of a type next to a constant, below and above; one column where it is such a value."""
+        if isinstance(type, T.BooleanType | T.StringType):
+            if type != constant.type:
+                raise Unsure
+            return constant.column, constant.column
+        item = constant.constant
         if isinstance(item, bool) or isinstance(item, str) != isinstance(type, TIMES):
             raise Unsure
         if isinstance(type, FLOATS):

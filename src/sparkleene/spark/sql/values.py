@@ -35,10 +35,6 @@ OTHERS = (T.DecimalType, T.BooleanType, T.BinaryType, T.NullType)
 LONG, DOUBLE, BOOLEAN = T.LongType(), T.DoubleType(), T.BooleanType()
 BITS = dict(zip((*INTEGERS, *TIMES), (8, 16, 32, 64, 32, 64, 64), strict=True))
 
-COMPARE: dict[str, Callable[[Any, Any], Any]] = {
-    "=": operator.eq, "!=": operator.ne,
-    "<": operator.lt, "<=": operator.le, ">": operator.gt, ">=": operator.ge,
-}  # fmt: skip
 PLAIN: dict[str, Callable[..., Any]] = {
     "neg": operator.neg, "+": operator.add, "-": operator.sub, "*": operator.mul,
     "/": F.try_divide, "%": F.try_mod,
