@@ -27,6 +27,30 @@ def found(name: str, query: str, events: Sequence[Row], expected: Sequence[Row],
 TWO_LABELS = "RETURN COUNT(*) AS n PATTERN SEQ(A x?, B y)"
 FOUND = [
     found(
+        "a variance of the last value less a sum of the same column",
+        "RETURN VAR_POP(LAST(x) - SUM(B.x)) AS v, AVG(LAST(x) - SUM(B.x)) AS a PATTERN A OR B",
+        events("b1 a2", x=[2, 3]),
+        [{"v": 2.25, "a": 1.5}],
+    ),
+    found(
+        "the least last value beside one that is much larger",
+        "RETURN MIN(LAST(x)) AS least, MAX(FIRST(x)) AS greatest PATTERN A",
+        events("a1 a2 a3", x=[0.1, 1e17, 1e6]),
+        [{"least": 0.1, "greatest": 1e17}],
+    ),
+    found(
+        "a condition on the first and last event with a function of one",
+        "RETURN COUNT(*) AS n PATTERN A+ WHERE LAST(x) - FIRST(ROUND(f)) < 2",
+        events("a1 a2 a3", x=[1, 2, 3], f=[1.5, 2.5, 0.5]),
+        [{"n": 6}],
+    ),
+    found(
+        "a variance of sums that are all the same",
+        "RETURN VAR_POP(SUM(A.x)) AS v PATTERN A{2}",
+        events("a1 a2 a3", x=[1e8 + 0.1, 1e8 + 0.1, 1e8 + 0.1]),
+        [{"v": 0}],
+    ),
+    found(
         "a typed and a universal key on one attribute",
         "RETURN B.k AS b, k, COUNT(*) AS n PATTERN (B OR C)+ WHERE [k] GROUP-BY B.k, k",
         events("c1 c2 b3", k=[1, 2, 1]),

@@ -256,6 +256,8 @@ def dense_ranks(column: Value) -> tuple[Floats, Value]:
     >>> dense_ranks(pa.chunked_array([["b", None, "a", "b"]]))[0]
     array([ 1., nan,  0.,  1.])
     """
+    if isinstance(column, pa.Array):
+        column = pa.chunked_array([column])
     if pa.types.is_floating(column.type):
         column = pc.add(column, make_scalar(0.0))  # -0.0 is 0.0
     coded = column if pa.types.is_dictionary(column.type) else column.dictionary_encode()

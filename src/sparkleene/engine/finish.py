@@ -10,7 +10,7 @@ import pyarrow.compute as pc
 
 from sparkleene.columns.arrow import Array, as_numpy, make_array
 from sparkleene.columns.expressions import evaluate_condition
-from sparkleene.columns.keys import codes
+from sparkleene.columns.keys import codes, combine_codes
 from sparkleene.columns.reading import Options
 from sparkleene.columns.row_values import row_values
 from sparkleene.columns.schema import result_schema
@@ -106,7 +106,9 @@ def _windows(bound: Bound, table: pa.Table) -> Array:
     number = np.zeros(table.num_rows, np.int64)
     if bound.window is None or not table.num_rows:
         return number
-    number = np.asarray(codes(table, (WINDOW[0],))[0]).astype(np.int64)
+    # Two windows of a calendar may start together, or end, where a day does not exist.
+    found = [codes(table, (name,)) for name in WINDOW]
+    number, _ = combine_codes([code for code, _ in found], [len(values) for _, values in found])
     _, first, number = np.unique(number, return_index=True, return_inverse=True)
     rank = np.empty(first.size, np.int64)
     rank[np.argsort(first)] = np.arange(first.size)

@@ -14,7 +14,6 @@ import pyarrow as pa
 
 from sparkleene.columns.arrow import Array, make_array
 from sparkleene.engine.weights import Scaled, Unit
-from sparkleene.errors import DataError, Diagnostic
 from sparkleene.kernels.wide import add_multiples, is_positive, log2, ratio, to_double, to_wide
 from sparkleene.plan.aggregates import SPREADS, Made
 
@@ -63,21 +62,17 @@ def _variance(made: Made, columns: Sequence[Array], count: Array, units: Sequenc
     scale, centre = units[made.of[1]]
     constant = 0.0 if made.output.measure is None else float(made.output.measure.constant)
     variance = squares - second * second
-    if scale != 1.0:
-        _check_digits(made, variance, second, third, scale)
     variance = np.where(variance <= NOISE * squares, 0.0, variance) * scale**2
     return to_wide(variance), to_wide(second * scale + centre + constant)
 
 
-def _check_digits(made: Made, variance: Array, mean: Array, squares: Array, scale: float) -> None:
-    """Raise where times are so much larger than the durations between them that few digits are left."""
-    error = 2.0**-52 * squares
-    allowed = 1e-4 * (variance + 1e-6 * mean**2) + (1e-3 / scale) ** 2
-    if (error > allowed).any():
-        name = made.output.function.upper()
-        message = f"{name} of durations that are much shorter than the time that windows span has lost its digits"
-        help = "use windows that do not overlap, or shorter ones"
-        raise DataError([Diagnostic("not-exact", message, help=help)])
+def rounding_error(made: Made, values: Array, units: Sequence[Unit]) -> Array:
+    """Return by how much the variance of a measure may be wrong, given what `write_parts` is given."""
+    first = made.block * (1 + len(units))
+    count = values[:, first]
+    known = np.where(is_positive(count), count, 1.0)
+    products, _, squares = (ratio(values[:, first + 1 + i], known) for i in made.of)
+    return 2.0**-49 * (squares + 2.0 * np.abs(products)) * units[made.of[1]].scale ** 2
 
 
 def write_exact_parts(

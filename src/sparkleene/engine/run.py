@@ -188,9 +188,14 @@ class Run:
     def _spreads(
         self, table: pa.Table, rows: SubStreams, arrays: Arrays, recipe: Recipe, windows: Windows, results: Results
     ) -> dict[int, Array]:
-        """Return the spreads of attributes, with all their digits."""
-        weights = Weights(self.with_derived(table), rows, self.place, self.options.time, self.threads)
-        return find_spreads(self.part, weights, arrays, recipe, windows, results)
+        """Return variances with all their digits."""
+        derived = self.with_derived(table)
+        weights = Weights(derived, rows, self.place, self.options.time, self.threads)
+
+        def build(plan: Plan) -> tuple[Arrays, Recipe]:
+            return build_arrays(plan, derived, rows, self.options, self.threads, self.place)
+
+        return find_spreads(self.part, weights, arrays, recipe, windows, results, build)
 
     def _participants(
         self, table: pa.Table, rows: SubStreams, windows: Windows, results: Results

@@ -3,43 +3,59 @@
 A first pass counts from the mean of the whole column. Where a window's own mean is far from that, little is left of
 the variance. Such a window is run once more, with the differences to its own mean. Windows that overlap have
 different means, so those of one run do not.
+
+A measure has no such number to count from, for trends have more or fewer events. Where little is left of its
+variance, the least and the greatest value tell whether all trends have the same; if not, it is an error.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
+from typing import NamedTuple
 
 import numpy as np
 
-from sparkleene.columns.arrow import Array
+from sparkleene.columns.arrow import Array, as_numpy
 from sparkleene.engine.arrays import Arrays, Recipe
 from sparkleene.engine.execute import Results
-from sparkleene.engine.outputs import write_parts
+from sparkleene.engine.outputs import rounding_error, write_parts
 from sparkleene.engine.substreams import read_only
 from sparkleene.engine.weights import Unit, Weights
 from sparkleene.engine.whole_trends import run_windows
 from sparkleene.engine.windows import Windows, rows_between
+from sparkleene.errors import DataError, Diagnostic
 from sparkleene.kernels.wide import is_positive, to_double, to_wide
 from sparkleene.language.ast import And
 from sparkleene.plan.aggregates import SPREADS, Made
 from sparkleene.plan.part import Part
+from sparkleene.plan.plan import Plan
 
 FAR = 1e-3  # of the squares: a variance below that has lost digits that are worth a second pass
 
 
-def find_spreads(
-    part: Part, weights: Weights, arrays: Arrays, recipe: Recipe, windows: Windows, results: Results
-) -> dict[int, Array]:
-    """Return variance, mean and number of values [windows, classes, 3] for outputs that are spreads of attributes.
+DIGITS = 1e-3  # of a variance, that may be wrong
+EQUAL = 2.0**-47  # of values, by which those that should be the same may differ
 
-    These are named by their places in the recipe.
+Build = Callable[[Plan], tuple[Arrays, Recipe]]
+
+
+def find_spreads(
+    part: Part, weights: Weights, arrays: Arrays, recipe: Recipe, windows: Windows, results: Results, build: Build
+) -> dict[int, Array]:
+    """Return variance, mean and number of values [windows, classes, 3] for outputs that are spreads.
+
+    These are named by their places in the recipe. `build` makes the arrays of another plan over the same rows.
     """
     if isinstance(part.plan.bound.pattern, And) and not part.is_shared:
         return {}  # pairs of trends have no values of their own
     found = {}
     for place, made in enumerate(recipe.outputs):
-        if made.output.function not in SPREADS or made.output.measure is not None:
+        if made.output.function not in SPREADS:
+            continue
+        if made.output.measure is not None:
+            values = results.values if part.is_shared else results.values.reshape(len(results.values), 1, -1)
+            found[place] = _MeasureSpread(part, made, recipe, build, weights).check(values, windows)
             continue
         kinds = range(results.values.shape[1])
         parts = np.stack([write_parts(made, results.values[:, kind], recipe.units) for kind in kinds], 1)
@@ -53,6 +69,69 @@ def find_spreads(
                 parts[some, kind] = better
         found[place] = parts
     return found
+
+
+class _MeasureSpread(NamedTuple):
+    """The variance of a measure."""
+
+    part: Part
+    made: Made
+    recipe: Recipe
+    build: Build
+    weights: Weights
+
+    def check(self, values: Array, windows: Windows) -> Array:
+        """Return variance, mean and number of values [windows, classes, 3], or raise where digits are lost."""
+        made, units = self.made, self.recipe.units
+        kinds = range(values.shape[1])
+        parts = np.stack([write_parts(made, values[:, kind], units) for kind in kinds], 1)
+        error = np.stack([rounding_error(made, values[:, kind], units) for kind in kinds], 1)
+        several = to_double(parts[..., 2]) > 1.0
+        parts[~several, 0] = 0.0
+        variance = to_double(parts[..., 0])
+        doubtful = several & (error > DIGITS * variance)
+        some = np.flatnonzero(doubtful.any(axis=1))
+        if not some.size:
+            return parts
+        least, greatest = self._ends(windows.where(some), len(kinds))
+        width, doubtful = greatest - least, doubtful[some]
+        equal = width <= EQUAL * np.maximum(np.abs(least), np.abs(greatest))
+        allowed = DIGITS * variance[some] + (DIGITS * width) ** 2
+        scale = units[made.of[1]].scale
+        if scale != 1.0:  # of times a millisecond
+            allowed += 1e-10 * to_double(parts[some, :, 1]) ** 2 + 1e-6
+        if (doubtful & ~equal & (error[some] > allowed)).any():
+            raise self._lost(scale != 1.0)
+        chosen = parts[some]
+        chosen[doubtful & equal, 0] = 0.0
+        parts[some] = chosen
+        return parts
+
+    def _ends(self, windows: Windows, kinds: int) -> tuple[Array, Array]:
+        """Return the least and the greatest value of the measure [windows, classes]."""
+        plan, output = self.part.plan, self.made.output
+        ends = [replace(output, function=function, name=function, log=None) for function in ("min", "max")]
+        arrays, recipe = self.build(replace(plan, bound=replace(plan.bound, outputs=tuple(ends))))
+        lows = run_windows(arrays, windows, self.weights.threads).lows
+        lows = lows if self.part.is_shared else lows.reshape(len(lows), 1, -1)
+        found = []
+        for made in recipe.outputs:
+            at, back = made.block * len(recipe.lows) + made.of[0], recipe.lows[made.of[0]]
+            keys = [np.where(np.isinf(lows[:, kind, at]), 0.0, lows[:, kind, at]) for kind in range(kinds)]
+            found.append(np.stack([as_numpy(back(key)).astype(np.float64) for key in keys], 1))
+        return found[0], found[1]
+
+    def _lost(self, times: bool) -> DataError:
+        """Return the error for a variance of which too little is left."""
+        name = self.made.output.function.upper()
+        message = f"{name} of values that differ little beside their size has lost its digits"
+        help = "take a number near their mean off the values, SUM(A.x - 1000), if all trends have as many of them"
+        if times:
+            message = (
+                f"{name} of durations that are much shorter than the time that windows span has lost its digits"
+            )
+            help = "use windows that do not overlap, or shorter ones"
+        return DataError([Diagnostic("not-exact", message, help=help)])
 
 
 def _is_doubtful(parts: Array, unit: Unit) -> Array:
@@ -87,7 +166,7 @@ def _run_again(made: Made, centre: Array, weights: Weights, arrays: Arrays, wind
     if arrays.backward:
         column = column[::-1]
     program, sums = arrays.program, arrays.events.sums.copy()
-    for total, values in zip(made.of[:2], (column * column, column), strict=True):
+    for total, values in zip(made.of[:2], (weights.square(column, made.output.path), column), strict=True):
         rows = {int(row) for row in program.sum_row[total] if row >= 0}
         for row in rows:
             sums[row] = values

@@ -81,7 +81,9 @@ class Weights:
         totals: list[Scaled] = []
 
         def find(total: Total, pieces: Active) -> list[tuple[int, Fraction]]:
-            pieces, turned = _unite(pieces)
+            turned = False
+            if len({(piece.path, self._centre(piece, total)) for piece in pieces}) == 1:
+                pieces, turned = _unite(pieces)
             values_of = tuple((piece.path, piece.factor, self._centre(piece, total)) for piece in pieces)
             key = (values_of, total.present, total.square, total.central == "ends")
             if pieces and key not in row_of:
@@ -119,14 +121,24 @@ class Weights:
         found: Array | None = None
         for piece in pieces:
             column = self.column(piece.path, total.span, self._centre(piece, total))
-            if (len(pieces) > 1 or total.central == "ends") and self._has_nulls(piece.path):  # NULL adds nothing
+            adds = len(pieces) > 1 or total.central in ("ends", "least")
+            if adds and self._has_nulls(piece.path):  # NULL adds nothing
                 column = np.where(np.isnan(column), 0.0, column)
             column = column if piece.factor == 1 else column * float(piece.factor)
             found = column if found is None else found + column
         assert found is not None
         if total.present:
             found = np.where(np.isnan(found), np.nan, 1.0)
-        return found * found if total.square else found
+        return self.square(found, pieces[0].path) if total.square else found
+
+    def square(self, column: Array, path: Path) -> Array:
+        """Return the squares of values, or raise if they are beyond doubles."""
+        with np.errstate(over="ignore"):
+            squares = column * column
+        if (np.isinf(squares) & np.isfinite(column)).any():
+            message = f"the squares of '{'.'.join(path)}' go beyond the range of doubles"
+            raise self.place.error("overflow", message, help="divide the values, as in VAR_POP(A.x / 1e100)")
+        return squares
 
     def _exact(self, total: Total, pieces: Active) -> list[tuple[Array, Fraction]]:
         """Return the values that pieces give to every row, as integers, the least int64 where there is none."""
@@ -156,7 +168,7 @@ class Weights:
         if not self.whole or not piece.path or (total.central != "values" and piece.kind == "sum"):
             return 0
         clock = self._ticks(piece.path) is not None
-        return self._middle(piece.path) if clock or total.central else 0
+        return self._middle(piece.path) if clock or total.central in ("values", "ends") else 0
 
     # ---- lows
 
@@ -178,14 +190,14 @@ class Weights:
             row_of: dict[Active, int] = {(): -1}
             for pieces in dict.fromkeys(active):
                 if pieces:
-                    total = Total(pieces, central="ends", span=low.span)
+                    total = Total(pieces, central="least", span=low.span)
                     key = (sign, tuple((piece.path, piece.factor, self._centre(piece, total)) for piece in pieces))
                     if key not in known:
                         known[key] = len(rows)
                         rows.append(sign * self._double(total, pieces))
                     row_of[pieces] = known[key]
             columns.append([row_of[pieces] for pieces in active])
-            back.append(_restore_measure(low.of, sign, self._unit(Total(low.of.pieces, central="ends"))))
+            back.append(_restore_measure(low.of, sign, self._unit(Total(low.of.pieces, central="least"))))
         shape = (len(made.lows), len(labels))
         stacked = np.stack(rows) if rows else np.zeros((0, len(self.rows.tick)))
         adds = np.array([isinstance(low.of, Measure) for low in made.lows], np.bool_)
@@ -297,8 +309,6 @@ def _active(pieces: Sequence[Piece], label: Variant, trackers: Sequence[Piece]) 
 
 def _unite(pieces: Active) -> tuple[Active, bool]:
     """Return pieces of one column as one, or as none if they cancel, and whether their sign is to be turned."""
-    if len({piece.path for piece in pieces}) > 1:
-        return pieces, False
     factor = sum(piece.factor for piece in pieces)
     return (replace(pieces[0], factor=abs(factor)),) if factor else (), factor < 0
 

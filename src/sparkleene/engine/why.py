@@ -211,6 +211,8 @@ def _obstacles(asker: Asker, bound: Bound, step: ast.Pattern, table: pa.Table) -
     found = list(list_conditions(asker.chosen, bound, step, table))
     window = window_condition(asker.chosen)
     found += [] if window is None else [window]
+    if bound.maximal:  # rows of several sub-streams may tie, and then nobody knows which is first
+        found = [one for one in found if one.kind != "key"]
     singles = [
         Obstacle(one.kind, one.text, one.events, one.nulls, asker.trends(one.drop(bound), one.kind != "window"))
         for one in found

@@ -22,14 +22,14 @@ class Total:
     """A sum over the events of trends: of the value that pieces give to an event, or of its square.
 
     With `present` the events that have a value count 1 each. Where `central` says so, values, or those that are the
-    first or last of a trend, are differences to a number near their mean. A `chained` total adds up the products of
-    the values of any two events of a trend.
+    first or last of a trend, are differences to a number near their mean; of what is the "least" no number is taken
+    off. A `chained` total adds up the products of the values of any two events of a trend.
     """
 
     pieces: tuple[Piece, ...]
     present: bool = False
     square: bool = False
-    central: Literal["", "values", "ends"] = ""
+    central: Literal["", "values", "ends", "least"] = ""
     chained: bool = False
     span: Span = field(default=NOWHERE, compare=False, repr=False)
 

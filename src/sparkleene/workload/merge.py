@@ -210,7 +210,7 @@ def _relabel(output: Output, places: Sequence[int], key_places: Sequence[int]) -
 def _cheaper(plan: Plan) -> Plan:
     """Read patterns from their ends where events then look for others in fewer ways, for common suffixes."""
     machine = plan.machine
-    if not plan.pairs or machine.forgetful or plan.aggregates.trackers:
+    if not plan.pairs or machine.forgetful or plan.aggregates.trackers or plan.bound.per_trigger:
         return plan
     operands = tuple(map(reverse_positions, machine.operands))
     try:
