@@ -54,8 +54,8 @@ def find_spreads(
         if made.output.function not in SPREADS:
             continue
         if made.output.measure is not None:
-            values = results.values if part.is_shared else results.values.reshape(len(results.values), 1, -1)
-            found[place] = _MeasureSpread(part, made, recipe, build, weights).check(values, windows)
+            spread = _MeasureSpread(part, made, recipe, build, weights)
+            found[place] = spread.check(_by_query(part, results.values), windows)
             continue
         kinds = range(results.values.shape[1])
         parts = np.stack([write_parts(made, results.values[:, kind], recipe.units) for kind in kinds], 1)
@@ -112,8 +112,7 @@ class _MeasureSpread(NamedTuple):
         plan, output = self.part.plan, self.made.output
         ends = [replace(output, function=function, name=function, log=None) for function in ("min", "max")]
         arrays, recipe = self.build(replace(plan, bound=replace(plan.bound, outputs=tuple(ends))))
-        lows = run_windows(arrays, windows, self.weights.threads).lows
-        lows = lows if self.part.is_shared else lows.reshape(len(lows), 1, -1)
+        lows = _by_query(self.part, run_windows(arrays, windows, self.weights.threads).lows)
         found = []
         for made in recipe.outputs:
             at, back = made.block * len(recipe.lows) + made.of[0], recipe.lows[made.of[0]]
@@ -132,6 +131,12 @@ class _MeasureSpread(NamedTuple):
             )
             help = "use windows that do not overlap, or shorter ones"
         return DataError([Diagnostic("not-exact", message, help=help)])
+
+
+def _by_query(part: Part, values: Array) -> Array:
+    """Return the numbers of classes of trends by query: of one alone, classes are blocks side by side."""
+    windows, classes, width = values.shape
+    return values if part.is_shared else values.reshape(windows, 1, classes * width)
 
 
 def _is_doubtful(parts: Array, unit: Unit) -> Array:
