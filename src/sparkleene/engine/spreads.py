@@ -101,7 +101,7 @@ class _MeasureSpread(NamedTuple):
         if scale != 1.0:  # of times a millisecond
             allowed += 1e-10 * to_double(parts[some, :, 1]) ** 2 + 1e-6
         if (doubtful & ~equal & (error[some] > allowed)).any():
-            raise self._lost(scale != 1.0)
+            raise self._digits_error(scale != 1.0)
         chosen = parts[some]
         chosen[doubtful & equal, 0] = 0.0
         parts[some] = chosen
@@ -120,7 +120,7 @@ class _MeasureSpread(NamedTuple):
             found.append(np.stack([as_numpy(back(key)).astype(np.float64) for key in keys], 1))
         return found[0], found[1]
 
-    def _lost(self, times: bool) -> DataError:
+    def _digits_error(self, times: bool) -> DataError:
         """Return the error for a variance of which too little is left."""
         name = self.made.output.function.upper()
         message = f"{name} of values that differ little beside their size has lost its digits"
