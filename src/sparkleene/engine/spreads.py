@@ -25,7 +25,7 @@ from sparkleene.engine.weights import Unit, Weights
 from sparkleene.engine.whole_trends import run_windows
 from sparkleene.engine.windows import Windows, rows_between
 from sparkleene.errors import DataError, Diagnostic
-from sparkleene.kernels.wide import is_positive, to_double, to_wide
+from sparkleene.kernels.wide import is_positive, log2, to_double, to_wide
 from sparkleene.language.ast import And
 from sparkleene.plan.aggregates import SPREADS, Made
 from sparkleene.plan.part import Part
@@ -86,38 +86,35 @@ class _MeasureSpread(NamedTuple):
         kinds = range(values.shape[1])
         parts = np.stack([write_parts(made, values[:, kind], units) for kind in kinds], 1)
         error = np.stack([rounding_error(made, values[:, kind], units) for kind in kinds], 1)
-        several = to_double(parts[..., 2]) > 1.0
-        parts[~several, 0] = 0.0
-        variance = to_double(parts[..., 0])
-        doubtful = several & (error > DIGITS * variance)
-        some = np.flatnonzero(doubtful.any(axis=1))
-        if not some.size:
-            return parts
-        least, greatest = self._ends(windows.where(some), len(kinds))
-        width, doubtful = greatest - least, doubtful[some]
-        equal = width <= EQUAL * np.maximum(np.abs(least), np.abs(greatest))
-        allowed = DIGITS * variance[some] + (DIGITS * width) ** 2
-        scale = units[made.of[1]].scale
-        if scale != 1.0:  # of times a millisecond
-            allowed += 1e-10 * to_double(parts[some, :, 1]) ** 2 + 1e-6
-        if (doubtful & ~equal & (error[some] > allowed)).any():
-            raise self._digits_error(scale != 1.0)
-        chosen = parts[some]
-        chosen[doubtful & equal, 0] = 0.0
-        parts[some] = chosen
+        alone = to_double(parts[..., 2]) <= 1.0
+        parts[alone, 0], error[alone] = 0.0, 0.0
+        for kind in kinds:
+            cells = _Cells.of(windows, self.weights.rows.group, is_positive(parts[:, kind, 2]))
+            lost = cells.find_lost(parts[:, kind], error[:, kind])
+            some = np.unique(cells.window[lost[cells.cell] & (error[cells.window, kind] > 0)])
+            if not some.size:
+                continue
+            least, greatest = self._ends(windows.where(some), kind)
+            width = np.zeros(len(parts))
+            width[some] = greatest - least
+            equal = some[width[some] <= EQUAL * np.maximum(np.abs(least), np.abs(greatest))]
+            parts[equal, kind, 0], error[equal, kind] = 0.0, 0.0
+            times = units[made.of[1]].scale != 1.0
+            if cells.find_lost(parts[:, kind], error[:, kind], width, times).any():
+                raise self._digits_error(times)
         return parts
 
-    def _ends(self, windows: Windows, kinds: int) -> tuple[Array, Array]:
-        """Return the least and the greatest value of the measure [windows, classes]."""
+    def _ends(self, windows: Windows, kind: int) -> tuple[Array, Array]:
+        """Return the least and the greatest value of the measure in windows."""
         plan, output = self.part.plan, self.made.output
         ends = [replace(output, function=function, name=function, log=None) for function in ("min", "max")]
         arrays, recipe = self.build(replace(plan, bound=replace(plan.bound, outputs=tuple(ends))))
-        lows = _by_query(self.part, run_windows(arrays, windows, self.weights.threads).lows)
+        lows = _by_query(self.part, run_windows(arrays, windows, self.weights.threads).lows)[:, kind]
         found = []
         for made in recipe.outputs:
-            at, back = made.block * len(recipe.lows) + made.of[0], recipe.lows[made.of[0]]
-            keys = [np.where(np.isinf(lows[:, kind, at]), 0.0, lows[:, kind, at]) for kind in range(kinds)]
-            found.append(np.stack([as_numpy(back(key)).astype(np.float64) for key in keys], 1))
+            keys = lows[:, made.block * len(recipe.lows) + made.of[0]]
+            values = recipe.lows[made.of[0]](np.where(np.isinf(keys), 0.0, keys))
+            found.append(as_numpy(values).astype(np.float64))
         return found[0], found[1]
 
     def _digits_error(self, times: bool) -> DataError:
@@ -131,6 +128,40 @@ class _MeasureSpread(NamedTuple):
             )
             help = "use windows that do not overlap, or shorter ones"
         return DataError([Diagnostic("not-exact", message, help=help)])
+
+
+class _Cells(NamedTuple):
+    """Windows of sub-streams by window and group, as results put them together."""
+
+    window: Array  # one for each window of a sub-stream
+    cell: Array
+    size: int
+
+    @classmethod
+    def of(cls, windows: Windows, group: Array, there: Array) -> _Cells:
+        """Find the cells of windows that are there."""
+        window, each = windows.each(np.flatnonzero(there))
+        _, key = np.unique(each.key, return_inverse=True)
+        number = key * (int(group.max(initial=0)) + 1) + group[each.segment]
+        names, cell = np.unique(number, return_inverse=True)
+        return cls(window, cell, names.size)
+
+    def find_lost(self, parts: Array, error: Array, width: Array | None = None, times: bool = False) -> Array:
+        """Tell in which cells the variance may be more wrong than it should; of times a millisecond is let pass."""
+        log = log2(parts[self.window, 2])
+        most = np.full(self.size, -np.inf)
+        np.maximum.at(most, self.cell, log)
+        share = np.exp2(log - most[self.cell])
+        share /= np.bincount(self.cell, share, self.size)[self.cell]
+        mean, variance = to_double(parts[self.window, 1]), to_double(parts[self.window, 0])
+        whole = np.bincount(self.cell, share * mean, self.size)
+        variance = np.bincount(self.cell, share * (variance + (mean - whole[self.cell]) ** 2), self.size)
+        allowed = DIGITS * variance
+        if width is not None:
+            allowed += np.bincount(self.cell, share * (DIGITS * width[self.window]) ** 2, self.size)
+        if times:
+            allowed += 1e-10 * whole**2 + 1e-6
+        return np.asarray(np.bincount(self.cell, share * error[self.window], self.size) > allowed)
 
 
 def _by_query(part: Part, values: Array) -> Array:
