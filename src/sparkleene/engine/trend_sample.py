@@ -28,6 +28,7 @@ from sparkleene.engine.windows import Windows
 from sparkleene.kernels import trends as kernel
 from sparkleene.kernels import walks
 from sparkleene.kernels.wide import log2, to_double
+from sparkleene.threads import Pool
 
 
 class Drawn(NamedTuple):
@@ -39,6 +40,7 @@ class Drawn(NamedTuple):
     score: float
 
 
+LONG = 1 << 14  # ends of partial trends in a window whose trends several threads draw
 TRIES, TURNS = 100, 10  # trends that are drawn together, and how often at most, until one counts as a whole
 PAIRS = ((0, 1), (0, 2), (2, 1), (2, 2))
 """Of what classes the trends of a pair of P AND Q are: of P only, of Q only, of both."""
@@ -53,6 +55,7 @@ class Sampler:
     results: Results  # of these windows
     counts: Array  # the wide number of matches of each
     seed: int
+    threads: int = 1
 
     def draw(self, cell: Array, number: int) -> Iterator[Drawn]:
         """Yield as many matches of a window and group, given the windows of its sub-streams that have some."""
@@ -84,12 +87,20 @@ class Sampler:
         search = self.search
         window, count, _ = search.weights.of(int(self.windows.lo[w]), int(self.windows.hi[w]), 1)
 
-        def draw(kind: int, some: Array) -> list[Trend]:
+        def draw_some(kind: int, some: Array) -> list[Trend]:
             ends, offsets = walks.draw(*search.ends.given, search.ends.index.real, window, count, kind, some)
-            interrupts.check()
             event = window.lo + window.ends[ends, kernel.EVENT].astype(np.int64)
             pairs = list(zip(event.tolist(), window.ends[ends, kernel.LABEL].tolist(), strict=True))
             return [tuple(pairs[a:b]) for a, b in pairwise(offsets.tolist())]
+
+        def draw(kind: int, some: Array) -> list[Trend]:
+            parts = min(self.threads, some.size) if len(window.ends) >= LONG else 1
+            edges = [some.size * i // parts for i in range(parts + 1)] if parts else [0]
+            found = Pool(parts).map(
+                lambda part: draw_some(kind, some[part]), [slice(*both) for both in pairwise(edges)]
+            )
+            interrupts.check()
+            return [trend for part in found for trend in part]
 
         if search.weights.arrays.choice is not None:
             chosen = ChosenTrends(search, int(self.windows.lo[w]), int(self.windows.hi[w]))

@@ -65,21 +65,16 @@ class Weights:
     def _as_ends(self, place: Array, lo: int, hi: int) -> walks.Pass:
         """Return the events and states of a trace as ends; nothing moves them, and so there is no log."""
         program = self.ends.program
-        label, kind, begins = (np.full(program.states, empty, np.int32) for empty in (-1, -1, 0))
+        like = np.zeros((program.states, 10), np.int32)  # an end in each state
+        like[:, kernel.STATE] = np.arange(program.states)
+        like[:, kernel.LABEL] = like[:, kernel.KIND] = like[:, kernel.LOGGED] = -1
         for one in range(len(program.off) - 1):
-            span = slice(program.off[one], program.off[one + 1])
-            label[program.dst[span]] = one
-        kind[program.out_state] = program.out_class
-        begins[program.dst[program.src == 0]] = 1
+            like[program.dst[program.off[one] : program.off[one + 1]], kernel.LABEL] = one
+        like[program.out_state, kernel.KIND] = program.out_class
+        like[program.dst[program.src == 0], kernel.BEGINS] = 1
         event, state = place.T
         tick = self.ends.events.tick[lo + event]
-        ends = np.zeros((len(place), 10), np.int32)
-        ends[:, kernel.EVENT], ends[:, kernel.STATE] = event, state
-        ends[:, kernel.LABEL], ends[:, kernel.KIND], ends[:, kernel.BEGINS] = (
-            label[state],
-            kind[state],
-            begins[state],
-        )
+        ends = np.ascontiguousarray(like[state])
+        ends[:, kernel.EVENT] = event
         ends[:, kernel.EARLIER] = np.searchsorted(tick, tick)
-        ends[:, kernel.LOGGED] = -1
         return walks.Pass(ends, np.zeros((0, 3), np.int32), lo, hi)

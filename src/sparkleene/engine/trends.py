@@ -74,7 +74,7 @@ def find_trends(
         there = is_positive(totals)
         cells = list(_ordered_cells(search, windows, there))
         if selection.order == "sample":
-            sampler = Sampler(search, windows, evaluated.results, totals, selection.seed)
+            sampler = Sampler(search, windows, evaluated.results, totals, selection.seed, run.threads)
             drawn = [one for some in cells for one in sampler.draw(some, selection.most)]
             found = [(one.window, one.match) for one in drawn]
         else:
