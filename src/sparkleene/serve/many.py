@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import asdict
 from typing import Any
 
@@ -14,6 +14,7 @@ from sparkleene.serve.plain import rows_of
 from sparkleene.serve.queries import bare, describe_slide, empty_of, evaluate, options_of, sections, write_result
 from sparkleene.serve.worker import Context, describe
 from sparkleene.workload import Workload
+from sparkleene.workload.stats import Stats
 
 
 def compile_funnel(body: Mapping[str, Any]) -> Funnel:
@@ -113,6 +114,15 @@ def run_workload(context: Context, body: Mapping[str, Any]) -> dict[str, Any]:
             "slide": None if slide is None else describe_slide(slide),
         }
     here = body.get("engine") != "spark"
-    stats = [asdict(one) | {"text": str(one)} for one in asked.stats] if here else None
+    stats = list(_say_stats(asked.stats)) if here else None
     found = {"queries": queries, "stats": stats, **share(asked), "values": [], "groups": ["query"], "counts": []}
     return {**write_result(context, table), **found}
+
+
+def _say_stats(stats: Stats) -> Iterator[dict[str, Any]]:
+    """Yield what was shared: which queries were done together, then what became of bursts."""
+    lines = str(stats).splitlines()
+    for line in lines[: len(lines) - len(stats)]:
+        yield {"text": line, "types": [], "bursts": 0, "shared": 0, "rows": 0, "shared_rows": 0}
+    for one in stats:
+        yield asdict(one) | {"text": str(one)}
