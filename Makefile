@@ -54,11 +54,11 @@ format: $(STAMP) ## format the code and fix what can be fixed by itself
 	@$(PY) -m ruff format .
 
 page: ## build the workbench's page from workbench/ into the package (needs npm)
-	@cd workbench && npm ci --silent && npm run --silent build
+	@cd workbench && (npm ci --silent || npm install --silent --no-audit --no-fund --no-save) && npm run --silent build
 
 browser: kernels ## test the workbench in a real browser (needs Chromium; tests/browser says how)
 	@$(PY) -m pip install -qq --disable-pip-version-check 'playwright>=1.50'
-	@if [ ! -e workbench/node_modules/axe-core/axe.min.js ]; then (cd workbench && npm ci --silent) || true; fi
+	@if [ ! -e workbench/node_modules/axe-core/axe.min.js ]; then (cd workbench && npm install --silent --no-audit --no-fund --no-save) || true; fi
 	@$(PY) -m pytest tests/browser -m browser $(ARGS)
 
 demo: kernels ## answer questions over data it makes itself, in this process and on Spark

@@ -24,7 +24,7 @@ def shoot(page: Any, name: str, **more: Any) -> None:
 def check_access(page: Any) -> None:
     """Let axe look for what people who use keys or a screen reader could not do."""
     if not AXE.exists():
-        pytest.skip("no axe-core here: cd workbench && npm ci")
+        pytest.skip("no axe-core here: cd workbench && npm install")
     page.evaluate(AXE.read_text(encoding="utf_8"))  # as a script of the browser, not of the page
     found = page.evaluate("axe.run(document, {resultTypes: ['violations']}).then(one => one.violations)")
     said = [f"{one['id']}: {[node['target'] for node in one['nodes']][:3]}" for one in found]
