@@ -74,7 +74,8 @@ class Weights:
         like[program.dst[program.src == 0], kernel.BEGINS] = 1
         event, state = place.T
         tick = self.ends.events.tick[lo + event]
-        ends = np.ascontiguousarray(like[state])
+        ends = like.take(state, axis=0)
         ends[:, kernel.EVENT] = event
-        ends[:, kernel.EARLIER] = np.searchsorted(tick, tick)
+        rising = bool((tick[1:] > tick[:-1]).all())  # then all before an end are earlier
+        ends[:, kernel.EARLIER] = np.arange(len(place)) if rising else np.searchsorted(tick, tick)
         return walks.Pass(ends, np.zeros((0, 3), np.int32), lo, hi)
