@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from datetime import date, datetime
+from statistics import pstdev
 from zoneinfo import ZoneInfo
 
 import pyarrow as pa
@@ -98,3 +99,15 @@ def test_the_first_rows_of_windows_that_start_together() -> None:
     every = sk.query(text, timezone=str(zone)).run(rows)
     first = sk.query(f"{text} ORDER BY COUNT(*) LIMIT 1", timezone=str(zone)).run(rows)
     assert first.num_rows == every.num_rows / 2 == 3
+
+
+def test_digits_are_those_of_the_whole_group() -> None:
+    rows, durations = [], []
+    for user in range(50):
+        start, duration = 1_700_000 * user, 100_000 + 9_000 * (user * 7 % 50)
+        rows += [(start, "A", user), (start + duration, "B", user), (start + duration + 10, "B", user)]
+        durations += [duration, duration + 10]
+    times, types, users = zip(*rows, strict=True)
+    table = pa.table({"time": times, "type": types, "u": users})
+    [row] = sk.query("RETURN STDDEV_POP(DURATION) AS s PATTERN SEQ(A, B) WHERE [u]").run(table).to_pylist()
+    assert row["s"] == pytest.approx(pstdev(durations), rel=1e-6)
