@@ -32,8 +32,6 @@ from sparkleene.plan.part import Part
 from sparkleene.plan.plan import Plan
 
 FAR = 1e-3  # of the squares: a variance below that has lost digits that are worth a second pass
-
-
 DIGITS = 1e-3  # of a variance, that may be wrong
 EQUAL = 2.0**-47  # of values, by which those that should be the same may differ
 
@@ -88,7 +86,8 @@ class _MeasureSpread(NamedTuple):
         error = np.stack([rounding_error(made, values[:, kind], units) for kind in kinds], 1)
         alone = to_double(parts[..., 2]) <= 1.0
         parts[alone, 0], error[alone] = 0.0, 0.0
-        for kind in kinds:
+        doubtful = (error > DIGITS * to_double(parts[..., 0])).any(axis=0)  # where no window is, no cell is
+        for kind in np.flatnonzero(doubtful).tolist():
             cells = _Cells.of(windows, self.weights.rows.group, is_positive(parts[:, kind, 2]))
             lost = cells.find_lost(parts[:, kind], error[:, kind])
             some = np.unique(cells.window[lost[cells.cell] & (error[cells.window, kind] > 0)])

@@ -19,7 +19,6 @@ from typing import Any, NamedTuple
 import numpy as np
 import pyarrow as pa
 
-from sparkleene import interrupts
 from sparkleene.columns.arrow import Array
 from sparkleene.engine.execute import Results
 from sparkleene.engine.trend_passes import ChosenTrends
@@ -99,7 +98,6 @@ class Sampler:
             found = Pool(parts).map(
                 lambda part: draw_some(kind, some[part]), [slice(*both) for both in pairwise(edges)]
             )
-            interrupts.check()
             return [trend for part in found for trend in part]
 
         if search.weights.arrays.choice is not None:
