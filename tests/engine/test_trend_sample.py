@@ -78,9 +78,12 @@ def test_trees_tell_what_comparing_each_tells(order: str, monkeypatch: pytest.Mo
     for text in QUERIES:
         query = sk.query(f"RETURN COUNT(*) PATTERN {text}")
         few = query.trends(TABLE, limit=15, order=order, seed=3)  # type: ignore[arg-type]
-        with monkeypatch.context() as changed:
-            changed.setattr(trend_weights, "TRACED", 0)
-            assert str(query.trends(TABLE, limit=15, order=order, seed=3).to_pylist()) == str(few.to_pylist())  # type: ignore[arg-type]
+        for traced, kept in ((0, trend_weights.KEPT), (0, 0), (4, trend_weights.KEPT)):
+            with monkeypatch.context() as changed:
+                changed.setattr(trend_weights, "TRACED", traced)
+                changed.setattr(trend_weights, "KEPT", kept)
+                again = query.trends(TABLE, limit=15, order=order, seed=3)  # type: ignore[arg-type]
+                assert str(again.to_pylist()) == str(few.to_pylist())
 
 
 def test_lengths_are_as_expected() -> None:

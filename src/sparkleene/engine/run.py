@@ -120,7 +120,7 @@ class Run:
             if self.tell is not None:
                 for note in find_notes(self.plan, rows, arrays, windows, self.threads, self.options.tiebreak):
                     self.tell(note)
-            return self.aggregate(table, rows, arrays, recipe, windows, zeros)
+            return self.aggregate(table, rows, arrays, recipe, windows, zeros=zeros)
 
     def prepare(self, table: pa.Table, wanted: KeyRange = None) -> tuple[SubStreams, Arrays, Recipe, Windows]:
         """Put a table in order, build the arrays for the kernels and find the windows, or some of them."""
@@ -163,10 +163,12 @@ class Run:
         arrays: Arrays,
         recipe: Recipe,
         windows: Windows,
+        results: Results | None = None,
         zeros: bool = False,
     ) -> Evaluated:
-        """Evaluate windows that were found, in exact mode as integers too."""
-        results = whole_trends.run_windows(arrays, windows, self.threads)
+        """Evaluate windows that were found, if they have no results yet, and in exact mode as integers too."""
+        if results is None:
+            results = whole_trends.run_windows(arrays, windows, self.threads)
         if self.options.numbers != "exact":
             spreads = self._spreads(table, rows, arrays, recipe, windows, results)
             each = self._participants(table, rows, windows, results)

@@ -55,7 +55,9 @@ def find_trends(
     name = run.plan.bound.outputs[0].name
 
     def aggregate(some: Array) -> Evaluated:
-        return run.aggregate(table, rows, arrays, recipe, windows.where(some))
+        chosen = windows.where(some)
+        results = search.weights.count(chosen, run.threads) if selection.order == "sample" else None
+        return run.aggregate(table, rows, arrays, recipe, chosen, results)
 
     drawn: list[Drawn] = []
     if selection.order == "first":

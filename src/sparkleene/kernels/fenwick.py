@@ -287,8 +287,10 @@ def run_side_by_side(
     return trace
 
 
-def trace_stretch(program: Program, predicates: Predicates, events: Events, lo: int, hi: int) -> Trace:
-    """Return what each event of a stretch brings to each state, in wide numbers."""
+def trace_stretch(
+    program: Program, predicates: Predicates, events: Events, lo: int, hi: int
+) -> tuple[Trace, Table]:
+    """Return what each event of a stretch brings to each state, in wide numbers, and the results by class."""
     rows = np.array([lo]), np.array([hi])
     field = NumberSystem(np.ones(1, WIDE), np.zeros(1, np.uint64))
     width, lows = 1 + program.sum_of.size, program.low_adds.size
@@ -296,4 +298,4 @@ def trace_stretch(program: Program, predicates: Predicates, events: Events, lo: 
     spans = Spans(*rows, np.arange(2), *rows, 1)
     place, table = run_side_by_side(program, predicates, events, field, spans, out, traced=True)
     size = int((place[:, 1] >= 0).sum())
-    return Trace(place[:size], Table(table.value[:size], table.low[:size]))
+    return Trace(place[:size], Table(table.value[:size], table.low[:size])), Table(out.value[0], out.low[0])
