@@ -55,7 +55,9 @@ def started(root: Path, *command: str, **environment: str) -> subprocess.Popen[s
     inherited = {name: value for name, value in os.environ.items() if name not in OWN}
     return subprocess.Popen(
         [sys.executable, *(command or ("-m", "sparkleene.kernels.example"))],
-        env=inherited | {"PYTHONPATH": str(root), "HOME": str(root / "home")} | environment,
+        env=inherited
+        | {"PYTHONPATH": str(root), "HOME": str(root / "home"), "SPARKLEENE_COMPILE": "alone"}
+        | environment,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,

@@ -16,7 +16,7 @@ from sparkleene.kernels.jit import helper, kernel
 from sparkleene.kernels.linear import advance, list_steps
 from sparkleene.kernels.numbers import add, mul, null, times
 from sparkleene.kernels.program import ZERO, Array, Events, NumberSystem, Program
-from sparkleene.kernels.vectors import Table, collect, start, summand
+from sparkleene.kernels.vectors import Table, blank_rows, collect, start, summand
 
 BURSTS, SHARED, ROWS, SHARED_ROWS, DECISIONS, MATRICES, COLUMNS, SNAPSHOTS = range(8)
 """What is counted for each set of labels."""
@@ -376,8 +376,8 @@ def run(
     """Run every stretch lo[k]:hi[k] from the start and write its results to out.value[k, class]."""
     columns, kinds = field.one.size, 1 + program.sum_of.size
     steps = list_steps(program)
-    vector = Table(np.zeros((program.states, columns * kinds), field.one.dtype), np.zeros((program.states, 0)))
-    tick_of = Table(np.zeros((program.states, columns * kinds), field.one.dtype), np.zeros((program.states, 0)))
+    vector = blank_rows(program.states, columns * kinds, 0, field.one)
+    tick_of = blank_rows(program.states, columns * kinds, 0, field.one)
     scratch = _scratch_for(program, g, field)
     # What is used for every row, out of the tuples: to hand these on costs more than a row.
     state, seen = vector.value, scratch.seen

@@ -20,8 +20,7 @@ from sparkleene.kernels.jit import helper, kernel
 from sparkleene.kernels.linear import Steps, step_row
 from sparkleene.kernels.numbers import add, mul, nonzero
 from sparkleene.kernels.program import CONTIGUOUS, Array, Events, NumberSystem, Program
-from sparkleene.kernels.start_queue import empty_rows
-from sparkleene.kernels.vectors import Table, add_row, clear_row, collect, copy_row, set_identity
+from sparkleene.kernels.vectors import Table, add_row, blank_rows, clear_row, collect, copy_row, set_identity
 from sparkleene.kernels.whole_steps import Chosen, find_borders, make_borders, part_machine, unit_row
 
 BLOCK, WIDE_BLOCK = 256, 32  # ticks that take one pass, in doubles and in other numbers
@@ -412,7 +411,7 @@ def _make_columns(program: Program, core: Core, one: Array, count: int) -> Colum
     """Return room for a number of first events side by side."""
     width, lows = count * (1 + program.sum_of.size), count * program.low_adds.size
     return Columns(
-        empty_rows(core.states, width, lows, one), empty_rows(core.states, width, lows, one),
+        blank_rows(core.states, width, lows, one), blank_rows(core.states, width, lows, one),
         np.zeros(count, np.int64), np.zeros((2, count)), np.zeros(count, np.bool_),
     )  # fmt: skip
 
@@ -423,18 +422,18 @@ def _make_room(program: Program, core: Core, one: Array, starts: int, stops: int
     states, width, lows = core.states, 1 + program.sum_of.size, program.low_adds.size
     tree = starts + 1 if twice else 0
     return Room(
-        empty_rows(starts, width * states, lows * states, one),
-        empty_rows(stops, width * states, lows * states, one),
-        empty_rows(tree, width * states, lows * states, one),
+        blank_rows(starts, width * states, lows * states, one),
+        blank_rows(stops, width * states, lows * states, one),
+        blank_rows(tree, width * states, lows * states, one),
         np.empty(tree),
-        empty_rows(1, width * states, lows * states, one),
-        empty_rows(states, width * states, lows * states, one),
-        empty_rows(states, width * states, lows * states, one),
-        empty_rows(states, width * states, lows * states, one),
-        empty_rows(1, width, lows, one),
-        empty_rows(1, width, lows, one),
-        empty_rows(1, width, lows, one),
-        empty_rows(program.states, width, lows, one),
+        blank_rows(1, width * states, lows * states, one),
+        blank_rows(states, width * states, lows * states, one),
+        blank_rows(states, width * states, lows * states, one),
+        blank_rows(states, width * states, lows * states, one),
+        blank_rows(1, width, lows, one),
+        blank_rows(1, width, lows, one),
+        blank_rows(1, width, lows, one),
+        blank_rows(program.states, width, lows, one),
     )
 
 

@@ -16,7 +16,7 @@ from numba import _dynfunc
 from numba.core.codegen import JITCodeLibrary
 from numba.core.compiler import Compiler
 
-from sparkleene.kernels.lean import Passes, without_garbage
+from sparkleene.kernels.lean import Passes, with_memory, without_garbage
 from sparkleene.kernels.store import KernelFiles
 
 _OPTIONS: dict[str, Any] = {"nogil": True, "error_model": "numpy"}
@@ -87,7 +87,7 @@ class _KernelCompiler(Compiler):
         if self.state.library is None:
             self.state.library = self.library(self.state.targetctx.codegen(), func.__qualname__)
             self.state.library.enable_object_caching()
-        with without_garbage():
+        with without_garbage(), with_memory():
             made = super().compile_extra(func)
         returned = made.signature.return_type
         if not self.state.flags.nrt and self.state.targetctx.data_model_manager[returned].contains_nrt_meminfo():

@@ -255,3 +255,38 @@ def without_garbage() -> Iterator[None]:
     finally:
         if enabled:
             gc.enable()
+
+
+_RESOLVED: dict[tuple[Any, Any], Any] = {}
+
+
+def _resolve_once(called: Any, context: Any, args: Any, kws: Any) -> Any:
+    """Return the signature by which a function of numba's is called with arguments of these types."""
+    if kws:
+        return _resolve(called, context, args, kws)
+    found = _RESOLVED.get((called, args))
+    if found is None:
+        found = _RESOLVED[called, args] = _resolve(called, context, args, kws)
+    return found
+
+
+def _call_helper(called: Any, context: Any, args: Any, kws: Any) -> Any:
+    """Return the signature by which a helper is called: it has no form of its own for constants."""
+    if (called.dispatcher.py_func.__module__ or "").startswith(_PACKAGE):
+        args = tuple(types.unliteral(one) for one in args)
+    return _call(called, context, args, kws)
+
+
+_PACKAGE = __name__.rpartition(".")[0]
+_resolve, _call = types.Function.get_call_type, types.Dispatcher.get_call_type
+
+
+@contextmanager
+def with_memory() -> Iterator[None]:
+    """Remember what operators and functions do with arguments of given types: numba finds it out at every use."""
+    before = types.Function.get_call_type, types.Dispatcher.get_call_type
+    types.Function.get_call_type, types.Dispatcher.get_call_type = _resolve_once, _call_helper
+    try:
+        yield
+    finally:
+        types.Function.get_call_type, types.Dispatcher.get_call_type = before

@@ -15,7 +15,7 @@ from sparkleene.kernels.jit import helper, kernel
 from sparkleene.kernels.numbers import add, nonzero, null, times
 from sparkleene.kernels.program import Array, Events, NumberSystem, Program
 from sparkleene.kernels.ticks import has, symbol_of
-from sparkleene.kernels.vectors import Table, add_row, clear_row, collect, set_identity, start, summand
+from sparkleene.kernels.vectors import Table, add_row, blank_rows, clear_row, collect, set_identity, start, summand
 
 
 @helper
@@ -62,7 +62,9 @@ def list_chosen_steps(program: Program, chosen: Array) -> Steps:
                         k += 1
     moved_off = np.zeros(symbols + 1, np.int64)
     for y in range(symbols):
-        moved_off[y + 1] = moved_off[y] + np.sum(program.keep[y] != np.arange(program.states))
+        moved_off[y + 1] = moved_off[y]
+        for s in range(program.states):
+            moved_off[y + 1] += program.keep[y, s] != s
     moved = np.empty((moved_off[symbols], 2), np.int64)
     for y in range(symbols):
         m = moved_off[y]
@@ -186,8 +188,8 @@ def run(program: Program, events: Events, field: NumberSystem, lo: Array, hi: Ar
     """Run every stretch lo[k]:hi[k] from the start and write its results to row k of `out`, by class."""
     columns = field.one.size
     width, lows = columns * (1 + program.sum_of.size), columns * program.low_adds.size
-    state = Table(np.zeros((program.states, width), field.one.dtype), np.full((program.states, lows), np.inf))
-    tick = Table(np.zeros((program.states, width), field.one.dtype), np.full((program.states, lows), np.inf))
+    state = blank_rows(program.states, width, lows, field.one)
+    tick = blank_rows(program.states, width, lows, field.one)
     moving, steps = _can_move(program), list_steps(program)
     for k in range(lo.size):
         start(state, field.one, program.low_adds)
@@ -198,7 +200,7 @@ def run(program: Program, events: Events, field: NumberSystem, lo: Array, hi: Ar
 @kernel
 def resume(program: Program, events: Events, field: NumberSystem, lo: Array, hi: Array, state: Table) -> None:
     """Run the rows lo[k]:hi[k] over the vectors state.value[k], state.low[k] in place."""
-    tick = Table(np.zeros(state.value.shape[1:], state.value.dtype), np.full(state.low.shape[1:], np.inf))
+    tick = blank_rows(program.states, state.value.shape[2], state.low.shape[2], field.one)
     moving, steps = _can_move(program), list_steps(program)
     for k in range(lo.size):
         one = Table(state.value[k], state.low[k])
@@ -208,7 +210,7 @@ def resume(program: Program, events: Events, field: NumberSystem, lo: Array, hi:
 @kernel
 def write_matrices(program: Program, events: Events, field: NumberSystem, lo: Array, hi: Array, out: Table) -> None:
     """Write the matrix of every stretch lo[k]:hi[k]: column c is the image of one partial trend in state c."""
-    tick = Table(np.zeros(out.value.shape[1:], out.value.dtype), np.full(out.low.shape[1:], np.inf))
+    tick = blank_rows(program.states, out.value.shape[2], out.low.shape[2], field.one)
     moving, steps = _can_move(program), list_steps(program)
     for k in range(lo.size):
         one = Table(out.value[k], out.low[k])

@@ -11,7 +11,7 @@ import numpy as np
 from sparkleene.kernels.jit import helper, kernel
 from sparkleene.kernels.numbers import add, mul, nonzero
 from sparkleene.kernels.program import Array, NumberSystem, Program
-from sparkleene.kernels.vectors import Table, collect, copy_row, set_identity
+from sparkleene.kernels.vectors import Table, blank_rows, blank_vectors, clear_row, collect, copy_row, set_identity
 
 
 @helper
@@ -25,9 +25,8 @@ def multiply(program: Program, later: Table, earlier: Table, mod: Array, columns
     states = after.shape[0]
     aggregates = before.shape[1] // columns
     lows = before_low.shape[1] // columns
-    to[:] = 0
-    to_low[:] = np.inf
     for s in range(states):
+        clear_row(out, s)
         for k in range(states):
             path = after[s, k]
             for a in range(aggregates):
@@ -56,7 +55,7 @@ def transform(
     program: Program, field: NumberSystem, units: Table, first: Array, last: Array, state: Table, stop: Array
 ) -> None:
     """Bring the vectors state.value[k], state.low[k] through the matrices first[k]:last[k] in place."""
-    next = Table(np.zeros(state.value.shape[1:], state.value.dtype), np.full(state.low.shape[1:], np.inf))
+    next = blank_rows(program.states, state.value.shape[2], state.low.shape[2], field.one)
     for k in range(first.size):
         one = Table(state.value[k], state.low[k])
         for u in range(first[k], last[k]):
@@ -93,13 +92,11 @@ def slide(
     Two stacks: units that are there to leave are kept as vectors of what follows from them up to the border,
     units beyond the border as one matrix. Every unit is multiplied twice, however many windows hold it.
     """
-    states, mod, dtype = program.states, field.mod, units.value.dtype
+    states, mod, one = program.states, field.mod, field.one
     width, width_low = units.value.shape[2], units.low.shape[2]
     aggregates, lows = width // states, width_low // states
-    back = Table(np.zeros((states, width), dtype), np.full((states, width_low), np.inf))
-    swap = Table(np.zeros((states, width), dtype), np.full((states, width_low), np.inf))
-    result = Table(np.zeros((states, aggregates), dtype), np.full((states, lows), np.inf))
-    front = Table(np.zeros((0, states, aggregates), dtype), np.full((0, states, lows), np.inf))
+    back, swap = blank_rows(states, width, width_low, one), blank_rows(states, width, width_low, one)
+    result, front = blank_rows(states, aggregates, lows, one), blank_vectors(0, states, aggregates, lows, one)
     base = border = top = lo[0] if lo.size else 0
     set_identity(back, field.one, program.low_adds)
     for k in range(lo.size):
@@ -116,8 +113,7 @@ def slide(
             # Turn the matrix of the back into vectors, from the newest unit to the oldest that is still needed.
             base = lo[k]
             if front.value.shape[0] < top - base:
-                value = np.zeros((top - base, states, aggregates), dtype)
-                front = Table(value, np.full((top - base, states, lows), np.inf))
+                front = blank_vectors(top - base, states, aggregates, lows, one)
             set_identity(back, field.one, program.low_adds)
             for u in range(top - 1, base - 1, -1):
                 if stop[0]:

@@ -14,8 +14,8 @@ from sparkleene.kernels.conditions import holds
 from sparkleene.kernels.jit import helper, kernel
 from sparkleene.kernels.matrices import multiply
 from sparkleene.kernels.program import Array, Events, NumberSystem, Program
-from sparkleene.kernels.start_queue import Front, empty_rows, empty_vectors, turn
-from sparkleene.kernels.vectors import Table, collect, set_identity
+from sparkleene.kernels.start_queue import Front, turn
+from sparkleene.kernels.vectors import Table, blank_rows, blank_vectors, collect, set_identity
 from sparkleene.kernels.whole_steps import (
     Borders,
     Chosen,
@@ -36,12 +36,14 @@ def _find_intervals(
 ) -> int:  # fmt: skip
     """Write the first and last rows of the maximal intervals of a window, and return how many there are."""
     body, close = parts.body, parts.close
-    reach[:] = -1
+    for s in range(program.states):
+        reach[0, s] = -1
     for e in range(end - 1, begin - 1, -1):
         y = np.int64(events.symbol[e])
         image = borders.image[e - begin if parts.trailing else 0]
         start = borders.start[e - begin] if parts.leading else np.int64(0)
-        reach[1, :] = -1
+        for s in range(program.states):
+            reach[1, s] = -1
         for k in range(body.off[y], body.off[y + 1]):
             s, d = body.src[k], body.dst[k]
             reach[1, s] = max(reach[1, s], reach[0, d])
@@ -70,12 +72,12 @@ def run(
     width, lows = 1 + program.sum_of.size, program.low_adds.size
     parts = part_machine(program)
     borders = make_borders(parts, states, lo, hi)
-    fresh, done = empty_rows(states, width, lows, one), empty_rows(states, width, lows, one)
-    ending = empty_rows(states, width, lows, one)
-    since, back, wide_fresh = (empty_rows(states, width * states, lows * states, one),
-                               empty_rows(states, width * states, lows * states, one),
-                               empty_rows(states, width * states, lows * states, one))  # fmt: skip
-    front = empty_vectors(16, states, width, lows, one)
+    fresh, done = blank_rows(states, width, lows, one), blank_rows(states, width, lows, one)
+    ending = blank_rows(states, width, lows, one)
+    since, back, wide_fresh = (blank_rows(states, width * states, lows * states, one),
+                               blank_rows(states, width * states, lows * states, one),
+                               blank_rows(states, width * states, lows * states, one))  # fmt: skip
+    front = blank_vectors(16, states, width, lows, one)
     longest = 1
     for n in range(lo.size):
         longest = max(longest, hi[n] - lo[n])
@@ -106,7 +108,7 @@ def run(
                 if not fronted or i >= border:
                     base, border, at, fronted = i, j, j, True
                     if front.value.shape[0] < border - base + 1:
-                        front = empty_vectors(2 * (border - base + 1), states, width, lows, one)
+                        front = blank_vectors(2 * (border - base + 1), states, width, lows, one)
                     to = Front(begin, base, border, front, back, wide_fresh)
                     turn(program, parts, events, square, chosen.starts, borders.start, to, True)
                     unit_row(wide_fresh, np.int64(-1), one, adds)

@@ -36,9 +36,16 @@ def _in(states: Array, s: Any) -> bool:
 
 
 @helper
+def _clear(states: Array) -> None:
+    """Make a set empty."""
+    for w in range(len(states)):
+        states[w] = _NONE
+
+
+@helper
 def _move_on(program: Program, events: Events, i: int, j: int, now: Array, after: Array) -> None:
     """Write the states that hold partial trends after the tick i:j, given those before it."""
-    after[:] = _NONE
+    _clear(after)
     for e in range(i, j):
         mask = program.labels[events.symbol[e]]
         for label in range(program.off.size - 1):
@@ -62,7 +69,7 @@ def _move_back(
 
     `before` are the states that hold partial trends before the tick; event e is marked in took[at + e - i].
     """
-    earlier[:] = _NONE
+    _clear(earlier)
     for e in range(i, j):
         mask = program.labels[events.symbol[e]]
         for label in range(program.off.size - 1):
@@ -98,18 +105,20 @@ def mark_by_states(
         if events.stop[0]:
             break
         count, i = 0, lo[k]
-        now[:] = _NONE
+        _clear(now)
         _put(now, 0)
         while i < hi[k] and not events.stop[0]:
             j = i + 1
             while j < hi[k] and tick[j] == tick[i]:
                 j += 1
-            held[count], starts[count] = now, i
+            starts[count] = i
+            for w in range(words):
+                held[count, w] = now[w]
             _move_on(program, events, i, j, now, other)
             now, other = other, now
             count, i = count + 1, j
         starts[count] = hi[k]
-        now[:] = _NONE
+        _clear(now)
         for o in range(program.out_state.size):
             if (kinds[k] >> program.out_class[o]) & 1:
                 _put(now, program.out_state[o])

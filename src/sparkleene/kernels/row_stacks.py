@@ -15,7 +15,7 @@ from sparkleene.kernels.jit import helper, kernel
 from sparkleene.kernels.linear import Steps, list_steps
 from sparkleene.kernels.numbers import add, mul, nonzero
 from sparkleene.kernels.program import Array, Events, NumberSystem, Program
-from sparkleene.kernels.vectors import Table, add_row, clear_row, collect, copy_row, set_identity
+from sparkleene.kernels.vectors import Table, add_row, blank_rows, clear_row, collect, copy_row, set_identity
 from sparkleene.kernels.whole_steps import step_row, union_symbol
 
 
@@ -36,13 +36,31 @@ def list_moves(program: Program) -> Moves:
     plain = np.ones(symbols, np.bool_)
     for y in range(symbols):
         begin, end = steps.off[y], steps.off[y + 1]
-        order = begin + np.argsort(-steps.dst[begin:end])
-        label, src, dst = steps.label[order], steps.src[order], steps.dst[order]
-        steps.label[begin:end], steps.src[begin:end], steps.dst[begin:end] = label, src, dst
-        for k in range(len(src)):
-            for after in range(k + 1, len(src)):
-                plain[y] &= dst[k] != src[after]
+        for k in range(begin, end):
+            label, src, dst, i = steps.label[k], steps.src[k], steps.dst[k], k
+            while i > begin and steps.dst[i - 1] < dst:
+                steps.label[i], steps.src[i], steps.dst[i] = steps.label[i - 1], steps.src[i - 1], steps.dst[i - 1]
+                i -= 1
+            steps.label[i], steps.src[i], steps.dst[i] = label, src, dst
+        for k in range(begin, end):
+            for after in range(k + 1, end):
+                plain[y] &= steps.dst[k] != steps.src[after]
     return Moves(steps, plain)
+
+
+@helper(allocates=True)
+def _list_ends(program: Program) -> Array:
+    """List the states of results, each once."""
+    is_end, count = np.zeros(program.states, np.bool_), 0
+    for s in program.out_state:
+        count += not is_end[s]
+        is_end[s] = True
+    ends, count = np.empty(count, np.int64), 0
+    for s in range(program.states):
+        if is_end[s]:
+            ends[count] = s
+            count += 1
+    return ends
 
 
 @helper
@@ -142,11 +160,6 @@ def _meet(program: Program, since: Table, front: Table, row: int, mod: Array, ro
                     result.low[s, m] = min(result.low[s, m], one + two if program.low_adds[m] else min(one, two))
 
 
-@helper(allocates=True)
-def _blank(rows: int, width: int, lows: int, one: Array) -> Table:
-    return Table(np.zeros((rows, width), one.dtype), np.full((rows, lows), np.inf))
-
-
 @kernel
 def run(program: Program, events: Events, field: NumberSystem, lo: Array, hi: Array, out: Table) -> None:
     """Write the results of windows lo[k]:hi[k], neither end ever falling; `field` has a column for each state.
@@ -155,12 +168,12 @@ def run(program: Program, events: Events, field: NumberSystem, lo: Array, hi: Ar
     """
     states = program.states
     width, lows = 1 + program.sum_of.size, program.low_adds.size
-    since, later, fresh = (_blank(states, width * states, lows * states, field.one),
-                           _blank(states, width * states, lows * states, field.one),
-                           _blank(states, width * states, lows * states, field.one))  # fmt: skip
-    result = _blank(states, width, lows, field.one)
-    front = _blank(16, width * states, lows * states, field.one)
-    moves, rows = list_moves(program), np.unique(program.out_state)
+    since, later, fresh = (blank_rows(states, width * states, lows * states, field.one),
+                           blank_rows(states, width * states, lows * states, field.one),
+                           blank_rows(states, width * states, lows * states, field.one))  # fmt: skip
+    result = blank_rows(states, width, lows, field.one)
+    front = blank_rows(16, width * states, lows * states, field.one)
+    moves, rows = list_moves(program), _list_ends(program)
     mod = field.mod[:1]
     base = border = top = np.int64(-1)
     for k in range(lo.size):
@@ -169,7 +182,7 @@ def run(program: Program, events: Events, field: NumberSystem, lo: Array, hi: Ar
         if lo[k] >= border:
             base, border, top = lo[k], hi[k], hi[k]
             if len(front.value) < border - base:
-                front = _blank(2 * (border - base), width * states, lows * states, field.one)
+                front = blank_rows(2 * (border - base), width * states, lows * states, field.one)
             _turn(program, moves, events, field, base, border, later, fresh, front)
             set_identity(since, field.one, program.low_adds)
         while top < hi[k] and not events.stop[0]:

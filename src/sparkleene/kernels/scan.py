@@ -11,7 +11,17 @@ from sparkleene.kernels.jit import helper, kernel
 from sparkleene.kernels.numbers import add, nonzero
 from sparkleene.kernels.program import NEXT, ZERO, Array, Events, NumberSystem, Predicates, Program
 from sparkleene.kernels.ticks import Transitions, tick_symbol, transitions_of
-from sparkleene.kernels.vectors import Carry, Table, add_row, clear_row, copy_row, empty_table, is_blank, take_in
+from sparkleene.kernels.vectors import (
+    Carry,
+    Table,
+    add_row,
+    blank_rows,
+    clear_row,
+    copy_row,
+    empty_table,
+    is_blank,
+    take_in,
+)
 
 
 class Moves(NamedTuple):
@@ -118,8 +128,7 @@ def _advance(
     carry = Carry(*rows, mod)
     off, ops, code_off = predicates.off, predicates.op, predicates.code_off
     stack = np.zeros(len(predicates.code) + 1)
-    sum, sum_low = np.zeros((1, width), value.dtype), np.full((1, lows), np.inf)
-    buffer = Table(sum, sum_low)
+    sum, sum_low = buffer = blank_rows(1, width, lows, field.one)
     touched = np.zeros(states, np.bool_)
     used = alive = 0
     for s in range(states):
@@ -206,7 +215,7 @@ def _advance(
 
 
 @helper(allocates=True)
-def _make_room(lists: Lists, tick: Array, spare: int, i: int, end: int) -> Lists:
+def _make_room(lists: Lists, one: Array, tick: Array, spare: int, i: int, end: int) -> Lists:
     """Shift all entries to the front; return lists of twice the room if that does not help much."""
     at, event, _, _, entry = lists
     states = at.shape[1]
@@ -225,8 +234,7 @@ def _make_room(lists: Lists, tick: Array, spare: int, i: int, end: int) -> Lists
     if 2 * need <= room:
         return lists
     size = max(2 * room, 2 * need)
-    value = np.zeros((states * size, entry.value.shape[1]), entry.value.dtype)
-    new = Table(value, np.full((states * size, entry.low.shape[1]), np.inf))
+    new = blank_rows(states * size, entry.value.shape[1], entry.low.shape[1], one)
     new_event = np.zeros(states * size, np.int64)
     for s in range(states):
         for q in range(at[2, s]):
@@ -258,7 +266,7 @@ def _run_stretches(
                 lists.entry.low[0, m] = 0.0
         i = _advance(program, by, predicates, events, field, moves, lists, lo[k], hi[k])
         while i < hi[k] and not events.stop[0]:
-            lists = _make_room(lists, events.tick, moves.spare, i, hi[k])
+            lists = _make_room(lists, field.one, events.tick, moves.spare, i, hi[k])
             i = _advance(program, by, predicates, events, field, moves, lists, i, hi[k])
         room = len(lists.event) // program.states
         for o in range(len(program.out_state)):

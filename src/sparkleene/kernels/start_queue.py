@@ -16,7 +16,7 @@ from sparkleene.kernels.conditions import compare
 from sparkleene.kernels.jit import helper, kernel
 from sparkleene.kernels.matrices import multiply
 from sparkleene.kernels.program import Array, Events, NumberSystem, Program
-from sparkleene.kernels.vectors import Table, collect, set_identity
+from sparkleene.kernels.vectors import Table, blank_rows, blank_vectors, collect, set_identity
 from sparkleene.kernels.whole_steps import (
     Chosen,
     Parts,
@@ -31,18 +31,6 @@ from sparkleene.kernels.whole_steps import (
     read_column,
     unit_row,
 )
-
-
-@helper(allocates=True)
-def empty_rows(rows: int, width: int, lows: int, one: Array) -> Table:
-    """Return vectors that hold nothing."""
-    return Table(np.zeros((rows, width), one.dtype), np.full((rows, lows), np.inf))
-
-
-@helper(allocates=True)
-def empty_vectors(count: int, states: int, width: int, lows: int, one: Array) -> Table:
-    """Return a number of vectors, none with a trend in any state."""
-    return Table(np.zeros((count, states, width), one.dtype), np.full((count, states, lows), np.inf))
 
 
 @helper
@@ -109,13 +97,13 @@ def run(
     width, lows = 1 + program.sum_of.size, program.low_adds.size
     parts = part_machine(program)
     borders = make_borders(parts, states, lo, hi)
-    now, fresh, done = (empty_rows(states, width, lows, one), empty_rows(states, width, lows, one),
-                        empty_rows(states, width, lows, one))  # fmt: skip
-    since, back, wide_fresh = (empty_rows(states, width * states, lows * states, one),
-                               empty_rows(states, width * states, lows * states, one),
-                               empty_rows(states, width * states, lows * states, one))  # fmt: skip
-    ending = empty_rows(states, width, lows, one)
-    front = empty_vectors(16, states, width, lows, one)
+    now, fresh, done = (blank_rows(states, width, lows, one), blank_rows(states, width, lows, one),
+                        blank_rows(states, width, lows, one))  # fmt: skip
+    since, back, wide_fresh = (blank_rows(states, width * states, lows * states, one),
+                               blank_rows(states, width * states, lows * states, one),
+                               blank_rows(states, width * states, lows * states, one))  # fmt: skip
+    ending = blank_rows(states, width, lows, one)
+    front = blank_vectors(16, states, width, lows, one)
     for n in range(lo.size):
         begin, end = lo[n], hi[n]
         if events.stop[0]:
@@ -140,7 +128,7 @@ def run(
             elif (first > border) if fronted else (first > anchor):
                 base, border, fronted = first, i, True
                 if front.value.shape[0] < border - base + 1:
-                    front = empty_vectors(2 * (border - base + 1), states, width, lows, one)
+                    front = blank_vectors(2 * (border - base + 1), states, width, lows, one)
                 to = Front(begin, base, border, front, back, wide_fresh)
                 turn(program, parts, events, square, chosen.starts, borders.start, to, False)
                 unit_row(wide_fresh, np.int64(-1), one, program.low_adds)

@@ -46,7 +46,7 @@ def digest_of(sources: Mapping[str, bytes]) -> str:
     return hashlib.sha256(repr(sorted(sources.items())).encode()).hexdigest()[:16]
 
 
-_NOT_COMPILED = ("__init__.py", "build.py", "store.py", "target.py")  # a form more is to be built, too
+_NOT_COMPILED = ("__init__.py", "ahead.py", "build.py", "store.py", "target.py")  # a form more is to be built, too
 SOURCES = {
     entry.name: entry.read_bytes()
     for entry in files(__package__).iterdir()
@@ -207,9 +207,14 @@ class KernelFiles(_Cache):
         name = self.file_name(sig)
         found = read_kernel(prebuilt_folder(), name) or read_kernel(own_folder(), name)
         if found is None:
-            if os.environ.get("SPARKLEENE_COMPILE") == "never":
+            may = os.environ.get("SPARKLEENE_COMPILE")
+            if may == "never":
                 raise KernelMissing(f"the kernel {name} is not there, and SPARKLEENE_COMPILE=never\n{sig}")
             announce()
+            if may != "alone":
+                from sparkleene.kernels import ahead  # which needs what is here
+
+                ahead.tell(self._module)
             found = self._wait(name)
         return found and CompileResultCacheImpl.rebuild(self, target_context, found)
 

@@ -81,6 +81,25 @@ def clear_row(table: Table, i: int) -> None:
         table.low[i, m] = np.inf
 
 
+@helper(allocates=True)
+def blank_rows(rows: int, width: int, lows: int, one: Array) -> Table:
+    """Return rows that hold nothing, in a kernel: numba takes long to compile `zeros` and `full`."""
+    table = Table(np.empty((rows, width), one.dtype), np.empty((rows, lows)))
+    for i in range(rows):
+        clear_row(table, i)
+    return table
+
+
+@helper(allocates=True)
+def blank_vectors(count: int, rows: int, width: int, lows: int, one: Array) -> Table:
+    """Return as many tables of rows that hold nothing, in a kernel."""
+    table = Table(np.empty((count, rows, width), one.dtype), np.empty((count, rows, lows)))
+    for k in range(count):
+        for i in range(rows):
+            clear_row(Table(table.value[k], table.low[k]), i)
+    return table
+
+
 @helper
 def is_blank(table: Table, i: int) -> bool:
     """Tell whether row i holds nothing."""

@@ -60,12 +60,11 @@ def part_machine(program: Program) -> Parts:
                 leading |= starts[s]
                 trailing |= final[s]
                 moving |= not final[s]
-    closing = np.zeros(len(program.dst), np.bool_)
+    closing, other = np.zeros(len(program.dst), np.bool_), np.zeros(len(program.dst), np.bool_)
     for t in range(len(program.dst)):
-        closing[t] = final[program.dst[t]]
-    return Parts(
-        list_chosen_steps(program, ~closing), list_chosen_steps(program, closing), starts, moving, leading, trailing
-    )
+        closing[t], other[t] = final[program.dst[t]], not final[program.dst[t]]
+    body, close = list_chosen_steps(program, other), list_chosen_steps(program, closing)
+    return Parts(body, close, starts, moving, leading, trailing)
 
 
 @helper

@@ -1,0 +1,95 @@
+"""Kernels compiled ahead, by a process beside the one that misses them: where nothing prebuilt fits.
+
+A process that misses a kernel tells another, which it starts, and that compiles what is wanted with such a kernel
+while the first compiles what it misses. When nothing was missed for some seconds, it goes on with all other forms.
+It ends with the process that has started it. One of them is enough, however many processes miss kernels.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import subprocess
+import sys
+from contextlib import suppress
+from pathlib import Path
+from queue import Empty, SimpleQueue
+from threading import Thread
+
+from sparkleene.kernels.store import own_folder
+
+_TOGETHER = {
+    "trends": ("linear.run, double, byte", "walks.weigh", "trends.before"),
+    "linear": ("results.add_runs",),
+    "inner_states": ("meeting_counts, 1 states", "duration_counts, 1 states", "meeting_counts, 2 states"),
+    "fenwick": ("results.add_runs", "fenwick, exact", "fenwick, wide"),
+    "divide": ("results.add_runs", "divide, exact", "divide, wide"),
+    "heap": ("results.add_runs", "heap, exact", "heap, wide"),
+    "scan": ("results.add_runs", "scan, exact", "scan, wide"),
+}
+"""Forms that are often wanted with a kernel, by its module, in the order in which they are compiled."""
+
+_SILENCE = 10.0  # seconds; two processes on two cores that share a cache take longer each
+_COMMAND = "from sparkleene.kernels.ahead import compile_ahead; compile_ahead()"
+_started: list[subprocess.Popen[str]] = []
+
+
+def tell(module: str) -> None:
+    """Tell the process that compiles ahead which kernel's module is missed; start it at the first time."""
+    folder = own_folder()
+    if folder is None:
+        return
+    if not _started:
+        source = str(Path(__file__).parents[2])
+        path = os.pathsep.join(filter(None, (source, os.environ.get("PYTHONPATH"))))
+        quiet = subprocess.DEVNULL
+        with suppress(OSError):  # then this process compiles what it needs, as it would do anyway
+            _started.append(
+                subprocess.Popen(
+                    [sys.executable, "-c", _COMMAND],
+                    env={**os.environ, "PYTHONPATH": path, "SPARKLEENE_COMPILE": "alone"},
+                    stdin=subprocess.PIPE,
+                    stdout=quiet,
+                    stderr=quiet,
+                    text=True,
+                )
+            )
+    for process in _started:
+        with suppress(OSError):  # another is at work, and this one has ended
+            assert process.stdin is not None
+            process.stdin.write(f"{module}\n")
+            process.stdin.flush()
+
+
+def compile_ahead() -> None:
+    """Compile what is wanted with the kernels that are named on the standard input, then all other forms."""
+    folder = own_folder()
+    assert folder is not None
+    with (folder / "ahead.lock").open("wb") as lock:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:
+            return
+        _compile_told()
+
+
+def _compile_told() -> None:
+    told: SimpleQueue[str] = SimpleQueue()
+
+    def listen() -> None:
+        for line in sys.stdin:
+            told.put(line.strip())
+        os._exit(0)  # whoever wanted kernels has ended; what is not written as a whole is not there
+
+    Thread(target=listen, daemon=True).start()
+    from sparkleene.kernels.forms import forms
+
+    waiting = {form.name: form for form in forms()}
+    wanted: list[str] = []
+    while waiting:
+        with suppress(Empty):
+            while True:
+                wanted += _TOGETHER.get(told.get(timeout=0 if wanted else _SILENCE), ())
+        name = wanted.pop(0) if wanted else next(iter(waiting))
+        if name in waiting:
+            waiting.pop(name).compile()
