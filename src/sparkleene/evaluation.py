@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import TYPE_CHECKING, Any, Literal
 
 from sparkleene.errors import Place, report_faults, warn
@@ -249,19 +250,28 @@ class PreparedWorkload:
         threads: int | None,
         strategy: Strategy | None,
         output_mode: OutputMode | None,
-    ) -> tuple[Any, Stats | None]:
-        """Evaluate the queries over data of any kind; return the result, and in this process what was shared."""
+    ) -> tuple[Any, Callable[[], Stats] | None]:
+        """Evaluate the queries over data of any kind; return the result, and what tells what was shared.
+
+        On Spark it tells what tasks have reported so far; on Spark Connect, where they cannot, it is None.
+        """
         if self.goes_to_spark(data, engine):
             self.check_output_mode(data, output_mode)
             source, requests = self.ask_spark(data, strategy, output_mode)
-            return like_data(source.run(requests), data), None
+            if self.sharing is None:
+                return like_data(source.run(requests), data), None
+            from sparkleene.spark.shared_counts import open_counts
+
+            counts = open_counts(source.spark)
+            result = source.run([replace(request, counts=counts) for request in requests])
+            return like_data(result, data), None if counts is None else partial(getattr, counts, "value")
         self.check_local(strategy, output_mode)
         from sparkleene.workload.run import unite_results
 
         local = self.read(data)
         results, stats = self.evaluate(local, threads)
         [*tables] = results.values()
-        return local.back(tables[0] if self.sharing is None else unite_results(results)), stats
+        return local.back(tables[0] if self.sharing is None else unite_results(results)), lambda: stats
 
 
 def is_spark(data: Any) -> bool:

@@ -48,10 +48,3 @@ def test_settings_of_spark_choose_spark(here: Path, capsys: pytest.CaptureFixtur
 def test_files_without_rows_need_no_spark(here: Path) -> None:
     (here / "events.csv").write_text(EVENTS.partition("\n")[0] + "\n" * 100)
     assert sparkleene("run", QUERY, "events.csv", cwd=here).returncode == 0
-
-
-@pytest.mark.usefixtures("tiny")
-def test_what_is_shared_is_told_in_this_process(here: Path) -> None:
-    query = "RETURN COUNT(*) PATTERN A+"
-    done = sparkleene("run", query, "events.csv", "--query", query, "--stats", cwd=here)
-    assert done.returncode == 0 and "Spark" not in done.stderr

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING
 import pyarrow.parquet as pq
 import pytest
 from pyspark.sql.types import StringType, StructType
-from tests.cli.command import COMMAND, LOCAL, bad, environment, good
+from tests.cli.command import COMMAND, LOCAL, bad, environment, good, sparkleene
 
 import sparkleene as sk
 from sparkleene.cli.stream_sources import decode_messages
@@ -54,6 +54,13 @@ def rows(folder: Path) -> list[list[str]]:
 @pytest.mark.usefixtures("commands_share_spark")
 def test_the_same_rows_as_the_local_engine(streams: Path, local: str) -> None:
     assert good("run", FALLING, "stock.csv", *QUICK, cwd=streams) == local
+
+
+@pytest.mark.usefixtures("commands_share_spark")
+def test_tasks_tell_what_they_share(streams: Path) -> None:
+    more = ["--query", FALLING, "--stats", *QUICK]
+    done = sparkleene("run", FALLING, "stock.csv", *more, cwd=streams)
+    assert done.returncode == 0 and "one automaton: " in done.stderr
 
 
 def test_a_process_of_its_own(streams: Path, local: str, tmp_path: Path) -> None:

@@ -43,6 +43,7 @@ from sparkleene.cli.spark_session import describe_jobs, start_spark
 from sparkleene.columns.files import is_event_file
 from sparkleene.errors import Place, SparkleeneError
 from sparkleene.plan.trend_selection import Order
+from sparkleene.query import Query
 from sparkleene.workload import Workload
 
 
@@ -95,14 +96,13 @@ def run(
     if output is not None:
         output_files.check_output(output)
     check_picture(plot_file)
-    engine = "local" if stats and engine == "auto" else engine
     check_engine(engine, master, conf)
     asked = compiler.several(query, more, sharing)
     names = dict.fromkeys(name for q in queries_of(asked) for name in q.plan.bound.value_names)
     if isinstance(asked, Workload) and plot_file is not None:
         raise usage_error("a picture is of one query", "leave out --plot-file; --plot draws them all as text")
-    if stats and not (isinstance(asked, Workload) and engine == "local"):
-        raise usage_error("--stats is for several queries in this process", "leave it out, or add --engine local")
+    if stats and not isinstance(asked, Workload):
+        raise usage_error("--stats is for several queries", "leave it out, or add one: --query FILE")
     if plot_value is not None and plot_value not in names:
         raise usage_error(f"the result has no aggregate '{plot_value}'", f"choose from {', '.join(names)}")
     drawn = plot or plot_file is not None
@@ -115,15 +115,20 @@ def run(
         folder = output if output is not None and output_files.is_folder(output) and not drawn else None
         result = run_on_spark(asked, events, found, master, conf, kind, folder)
         if result is None:
+            _tell_stats(asked, stats)
             return
     output_files.write(result, kind, output)
     note(summary(result, output))
     if not result.num_rows:
         explain_no_trends(asked, found, types=engine == "spark")
-    if stats and isinstance(asked, Workload):
-        print(asked.stats, file=sys.stderr)
+    _tell_stats(asked, stats)
     for chart in draw_charts(result, asked, plot_value) if drawn else ():
         write_chart(chart, plot, plot_file)
+
+
+def _tell_stats(asked: Query | Workload, wanted: bool) -> None:
+    if wanted and isinstance(asked, Workload):
+        print(asked.stats, file=sys.stderr)
 
 
 app.command("funnel", epilog=EXAMPLES["funnel"])(funnel)

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import fcntl
 import os
+import signal
 import subprocess
 import sys
 from contextlib import suppress
@@ -79,7 +80,7 @@ def _compile_told() -> None:
     def listen() -> None:
         for line in sys.stdin:
             told.put(line.strip())
-        os._exit(0)  # whoever wanted kernels has ended; what is not written as a whole is not there
+        os.kill(os.getpid(), signal.SIGTERM)  # whoever wanted kernels has ended; what is not written as a whole is not there
 
     Thread(target=listen, daemon=True).start()
     from sparkleene.kernels.forms import forms

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -11,12 +11,14 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from sparkleene.columns.arrow import as_numpy
+from sparkleene.engine.bursts import Bursts
 from sparkleene.engine.results import SUMS, WINDOW, add_partial, write_partial, write_results
 from sparkleene.engine.run import Evaluated, Run
 from sparkleene.errors import Place
-from sparkleene.plan.part import Member
+from sparkleene.plan.part import Member, Part
 from sparkleene.plan.plan import Plan
 from sparkleene.workload.run import QUERY, JointRun, divide_members, evaluate_queries
+from sparkleene.workload.stats import count_bursts
 
 
 @dataclass(frozen=True)
@@ -30,6 +32,7 @@ class Job:
     keys: tuple[str, ...]  # the columns by which rows can be spread
     joints: tuple[JointRun, ...] = ()  # runs that may share panes
     shares: bool = False  # whether runs share an order of rows
+    counts: Any = None  # an accumulator of what was shared, or None
 
     @property
     def run(self) -> Run:
@@ -63,8 +66,18 @@ class Job:
         def select(run: Run, rows: pa.Table) -> pa.Table:
             return replace(self, runs=(run,)).select(rows)
 
-        found = evaluate_queries(runs, table, joints, select, self.shares)
-        return pa.concat_tables([self.write(member, evaluated) for member, evaluated in found])
+        tables = []
+        done: dict[int, tuple[Part, Bursts | None]] = {}
+        for member, evaluated in evaluate_queries(runs, table, joints, select, self.shares):
+            tables.append(self.write(member, evaluated))
+            done[id(evaluated.bursts or evaluated.part)] = evaluated.part, evaluated.bursts
+        self._count(done.values())
+        return pa.concat_tables(tables)
+
+    def _count(self, done: Iterable[tuple[Part, Bursts | None]]) -> None:
+        """Report what runs have shared."""
+        if self.counts is not None:
+            self.counts.add(count_bursts(done))
 
     def write(self, member: Member, evaluated: Evaluated, zeros: bool = False) -> pa.Table:
         """Write what is a query's own of evaluated windows as results, or as parts of them.
@@ -80,6 +93,7 @@ class Job:
     def write_all(self, evaluated: Evaluated, zeros: bool = False) -> pa.Table:
         """Write evaluated windows for all queries of their part."""
         tables = [self.write(*each, zeros) for each in divide_members(evaluated)]
+        self._count([(evaluated.part, evaluated.bursts)])
         return pa.concat_tables(tables)
 
     def add_up(self, table: pa.Table) -> pa.Table:

@@ -46,6 +46,7 @@ class Request:
     number: int = 0  # the place of a query in its workload
     shares: bool = True  # whether parts of the workload may be evaluated in one job
     named: bool = False  # whether rows tell which query they are of: those of a workload do
+    counts: Any = None  # an accumulator to which tasks report what was shared, or None
     standing: Standing | None = None  # of a part of a workload that may change while a stream runs
 
     @property

@@ -7,7 +7,7 @@ from functools import reduce
 from typing import Any, Protocol
 
 import pyarrow as pa
-from pyspark.sql import DataFrame
+from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import types as T
 
 from sparkleene.columns.tables import is_paths
@@ -40,6 +40,10 @@ class Source(Protocol):
     def zone(self) -> str:
         """The session's time zone."""
 
+    @property
+    def spark(self) -> SparkSession:
+        """The session."""
+
     def run(self, requests: Sequence[Request]) -> DataFrame:
         """Return the results of all requests, as a DataFrame that is not evaluated yet."""
 
@@ -70,11 +74,12 @@ class FrameSource:
         """Take the DataFrame whose rows are events."""
         self.frame = frame
         self.columns = list(frame.columns)
-        self.zone = zone(frame.sparkSession)
+        self.spark = frame.sparkSession
+        self.zone = zone(self.spark)
 
     def run(self, requests: Sequence[Request]) -> DataFrame:
         """Evaluate each family of requests in a job of its own."""
-        check_workers(self.frame.sparkSession)
+        check_workers(self.spark)
         schema, jobs = batch.plan_jobs(requests, self.frame)
         results = _unite([job.run(schema) for job in jobs])
         return finish_results(requests, results, lambda one: batch.check_columns(one, self.frame))
@@ -93,7 +98,7 @@ class FrameSource:
 
     def trends(self, request: Request, selection: Selection) -> DataFrame:
         """Find the trends in tasks."""
-        check_workers(self.frame.sparkSession)
+        check_workers(self.spark)
         return trends(request, self.frame, selection, self.run([count_request(request)]))
 
     def schema(self, requests: Sequence[Request]) -> pa.Schema:
@@ -159,7 +164,7 @@ class StreamSource(FrameSource):
 
     def run(self, requests: Sequence[Request]) -> DataFrame:
         """Evaluate all requests with one scan and one state."""
-        check_workers(self.frame.sparkSession)
+        check_workers(self.spark)
         from sparkleene.spark import streaming
 
         return streaming.run(requests, self.frame)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import threading
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from functools import partial
 from typing import TYPE_CHECKING, Any, Unpack, get_args
 
@@ -42,7 +42,7 @@ class Workload:
         self.sharing = sharing
         self.queries = {name: Query(one.source, filename=one.filename, **checked) for name, one in places.items()}
         self.prepared = PreparedWorkload({name: q.prepared for name, q in self.queries.items()}, sharing)
-        self._stats: Stats | None = None
+        self._stats: Callable[[], Stats] | None = None
         self._stats_of_thread = threading.local()
 
     def run(
@@ -67,8 +67,7 @@ class Workload:
                 raise mistake("a checkpoint is for streams", "leave out engine= and strategy=")
             return self.prepared.run_from(checkpoint, data, output_mode)
         result, stats = self.prepared.run(data, engine, threads, strategy, output_mode)
-        if stats is not None:
-            self._stats = self._stats_of_thread.last = stats
+        self._stats = self._stats_of_thread.last = stats or _cannot_tell
         return result
 
     def explain(self, data: Any = None, *, engine: Engine | None = None) -> str:
@@ -134,10 +133,11 @@ class Workload:
 
     @property
     def stats(self) -> Stats:
-        """What was shared in the last run in this process: automata, and the bursts of each sub-pattern.
+        """What was shared in the last run: automata, and the bursts of each sub-pattern.
 
-        A burst is a run of rows of one set of types. Tasks of Spark do not report theirs. A thread that has run the
-        workload sees its own last run, whatever others do at the same time.
+        A burst is a run of rows of one set of types. On Spark it is what the tasks have reported so far: nothing
+        before the result is asked for, and of a stream all its batches; a task that runs again reports again. A
+        thread that has run the workload sees its own last run, whatever others do at the same time.
 
         >>> import pyarrow as pa
         >>> table = pa.table({"time": range(40), "type": [*"AB", *"T" * 37, "E"]})
@@ -150,10 +150,10 @@ class Workload:
         E: 1 bursts of 1 rows, 1 shared with 1 rows, 2 snapshots, 0 columns
         B: 1 bursts of 1 rows, 1 shared with 1 rows, 1 snapshots, 0 columns
         """
-        found: Stats | None = getattr(self._stats_of_thread, "last", self._stats)
+        found: Callable[[], Stats] | None = getattr(self._stats_of_thread, "last", self._stats)
         if found is None:
             raise mistake("the workload has not been run in this process", "call run with a table or a file")
-        return found
+        return found()
 
     def __reduce__(self) -> tuple[partial[Workload], tuple[()]]:
         """Survive pickling as what the workload was made of."""
@@ -201,3 +201,8 @@ def workload(
     [{'query': 'b', 'count': 1.0}, {'query': 'c', 'count': 3.0}]
     """
     return Workload(queries, sharing, hierarchy, **options)
+
+
+def _cannot_tell() -> Stats:
+    message = "tasks of Spark Connect cannot report what they share"
+    raise mistake(message, "run the workload in a session that is not remote, or in this process")

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import astuple, dataclass
 
+from sparkleene.engine.bursts import Bursts
 from sparkleene.engine.run import Evaluated
+from sparkleene.plan.part import Part
 
 
 @dataclass(frozen=True)
@@ -50,6 +52,10 @@ class Stats(tuple[BurstStats, ...]):
         made.together, made.orders = tuple(together), tuple(orders)
         return made
 
+    def __reduce__(self) -> tuple[type[Stats], tuple[tuple[BurstStats, ...], ...]]:
+        """Survive pickling."""
+        return type(self), (tuple(self), self.together, self.orders)  # type: ignore[return-value]
+
     def __str__(self) -> str:
         """Say it, a line for each automaton of several queries and for each set of types."""
         lines = [f"one order of rows: {', '.join(names)}" for names in self.orders if names not in self.together]
@@ -59,20 +65,37 @@ class Stats(tuple[BurstStats, ...]):
 
 def gather_stats(evaluations: Mapping[str, Evaluated]) -> Stats:
     """Gather what was counted in the evaluations of queries, of which several may be of one part."""
-    found = []
-    every = list(evaluations.values())
-    runs = {id(each.bursts): (each.part, each.bursts) for each in every}
-    for part, bursts in runs.values():
-        if bursts is None:
-            continue
-        for labels, copies, counter in zip(bursts.labels, bursts.copies, bursts.counter.tolist(), strict=True):
-            bound = part.plan.bound
-            types = tuple(dict.fromkeys(bound.labels[label].type for label in sorted(labels)))
-            count = sum(map(len, copies.values()))
-            if any(counter):
-                found.append(BurstStats(types, part.names, count, *counter))
-    together = dict.fromkeys(each.part.names for each in every if each.part.is_shared)
-    return Stats(found, together, _find_orders(evaluations))
+    runs = {id(each.bursts or each.part): (each.part, each.bursts) for each in evaluations.values()}
+    found = count_bursts(runs.values())
+    return Stats(found, found.together, _find_orders(evaluations))
+
+
+def count_bursts(runs: Iterable[tuple[Part, Bursts | None]]) -> Stats:
+    """Gather what was counted in runs of parts."""
+    runs = list(runs)
+    together = dict.fromkeys(part.names for part, _ in runs if part.is_shared)
+    return Stats([one for run in runs for one in _count_each(*run)], together)
+
+
+def _count_each(part: Part, bursts: Bursts | None) -> Iterator[BurstStats]:
+    if bursts is None:
+        return
+    for labels, copies, counter in zip(bursts.labels, bursts.copies, bursts.counter.tolist(), strict=True):
+        bound = part.plan.bound
+        types = tuple(dict.fromkeys(bound.labels[label].type for label in sorted(labels)))
+        if any(counter):
+            yield BurstStats(types, part.names, sum(map(len, copies.values())), *counter)
+
+
+def add_stats(one: Stats, two: Stats) -> Stats:
+    """Return what was counted in two runs of the same queries."""
+    found: dict[tuple[object, ...], list[int]] = {}
+    for stats in (*one, *two):
+        types, queries, copies, *counter = astuple(stats)
+        before = found.setdefault((types, queries, copies), [0] * len(counter))
+        before[:] = [a + b for a, b in zip(before, counter, strict=True)]
+    bursts = [BurstStats(*which, *counter) for which, counter in found.items()]  # type: ignore[arg-type]
+    return Stats(bursts, dict.fromkeys(one.together + two.together), dict.fromkeys(one.orders + two.orders))
 
 
 def _find_orders(evaluations: Mapping[str, Evaluated]) -> list[tuple[str, ...]]:

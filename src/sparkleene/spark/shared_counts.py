@@ -1,0 +1,32 @@
+"""What tasks report of the bursts that they share: an accumulator of Spark, which the driver reads."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from pyspark.accumulators import Accumulator, AccumulatorParam
+
+from sparkleene.workload.stats import Stats, add_stats
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+Counts = Accumulator[Stats]
+
+
+class _Adding(AccumulatorParam[Stats]):
+    """How what several tasks have counted becomes one."""
+
+    def zero(self, value: Stats) -> Stats:
+        """Return what no task has counted."""
+        return Stats()
+
+    def addInPlace(self, value1: Stats, value2: Stats) -> Stats:
+        """Return what two have counted."""
+        return add_stats(value1, value2)
+
+
+def open_counts(spark: SparkSession) -> Counts | None:
+    """Return what tasks of a session can add to, or None on Spark Connect, which has nothing like it."""
+    context = getattr(spark, "_sc", None)
+    return None if context is None else context.accumulator(Stats(), _Adding())
