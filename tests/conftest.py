@@ -30,7 +30,7 @@ if prebuilt_folder() is not None:
 
 # A query may read kernels from disk the first time, so no example has a deadline.
 always = {"deadline": None, "suppress_health_check": [HealthCheck.too_slow], "print_blob": True}
-settings.register_profile("default", max_examples=30, derandomize=True, **always)
+settings.register_profile("default", max_examples=15, derandomize=True, **always)
 settings.register_profile("ci", settings.get_profile("default"))
 settings.register_profile("soak", max_examples=1000, **always)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "default"))

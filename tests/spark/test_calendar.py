@@ -66,7 +66,7 @@ def rows_of(table: pa.Table) -> list[tuple[Any, ...]]:
     return sorted(zip(*(column.to_pylist() for column in plain), strict=True))
 
 
-@pytest.mark.parametrize("zone", ZONES[:2])
+@pytest.mark.parametrize("zone", [ZONES[0], pytest.param(ZONES[1], marks=pytest.mark.slow)])
 def test_borders_are_those_of_date_trunc(
     spark: SparkSession, session_zone: Any, events: pa.Table, zone: str
 ) -> None:

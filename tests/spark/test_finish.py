@@ -111,8 +111,11 @@ STREAM = (
 )
 
 
-@pytest.mark.parametrize("tail", ["", "HAVING COUNT(*) > 1", "ORDER BY c DESC LIMIT 2", "HAVING c > 10 LIMIT 1"])
-@pytest.mark.parametrize("numbers", ["double", "exact"])
+TAILS = ["", "HAVING COUNT(*) > 1", "ORDER BY c DESC LIMIT 2", "HAVING c > 10 LIMIT 1"]
+EXACT = [pytest.param(tail, "exact", marks=[pytest.mark.slow] if tail != TAILS[2] else []) for tail in TAILS]
+
+
+@pytest.mark.parametrize(("tail", "numbers"), [*((tail, "double") for tail in TAILS), *EXACT])
 def test_streams(spark: SparkSession, tmp_path: Path, tail: str, numbers: Any) -> None:
     source = Source(spark, tmp_path / "files", SIMPLE)
     rows = [row for k, text in enumerate(("a1 a2 b3", "a1 b4", "a2 a3 a4 b5", "a11 b12", "a13 a14 b15"), 1)

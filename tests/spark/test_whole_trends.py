@@ -100,7 +100,7 @@ def parts(events: pa.Table, number: int) -> list[list[dict[str, Any]]]:
     return [rows[i : i + size] for i in range(0, len(rows), size)]
 
 
-@pytest.mark.parametrize("numbers", ["double", "exact"])
+@pytest.mark.parametrize("numbers", ["double", pytest.param("exact", marks=pytest.mark.slow)])
 def test_streams(
     numbers: Literal["double", "exact"], spark: SparkSession, tmp_path: Path, events: pa.Table
 ) -> None:
