@@ -80,9 +80,7 @@ def _compile_told() -> None:
     def listen() -> None:
         for line in sys.stdin:
             told.put(line.strip())
-        os.kill(
-            os.getpid(), signal.SIGTERM
-        )  # whoever wanted kernels has ended; what is not written as a whole is not there
+        os.kill(os.getpid(), signal.SIGTERM)  # nobody wants kernels now; one that is half written is not there
 
     Thread(target=listen, daemon=True).start()
     from sparkleene.kernels.forms import forms
