@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sparkleene.errors import DataError, Place, QueryError, SparkleeneError
-from sparkleene.language import ast, parse, parse_expression
+from sparkleene.language import ast, parse, parse_expression, to_text
 from sparkleene.language.ast import And, Atom, Item, Not, Or, Pattern, Query, Repeat, Seq
 from sparkleene.language.bind import bind
 from sparkleene.language.bound import Bound, Call, Drawn, Field, Key, Literal_, Measure, Output, Piece, Term
@@ -515,6 +515,16 @@ def test_each_and_distinct() -> None:
     ]  # fmt: skip
     assert [o.each for o in found] == [True, True, True, False, False]
     assert [o.distinct for o in found] == [(), (), (), (0, 1), (1,)]
+
+
+@pytest.mark.parametrize("value", ["-A.x", "(-A.x)", "2 - A.x", "-2 * A.x"])
+def test_each_of_a_value_with_a_sign(value: str) -> None:
+    (found,) = bind_return(f"SUM(EACH {value}) AS s").outputs
+    assert found.each
+    text = to_text(parse(f"RETURN SUM(EACH {value}) AS s PATTERN A+"))
+    assert to_text(parse(text)) == text and "EACH" in text
+    with pytest.raises(DataError, match="no attribute 'EACH'"):
+        bind_return("SUM(EACH - A.x) AS s")  # a column of that name
 
 
 def test_spreads_have_one_name_each() -> None:

@@ -331,3 +331,14 @@ def test_more_forbidden_types_than_one_query_may_have() -> None:
     types = [kind for i in range(14) for kind in (f"A{i}", f"N{i - 1}" if i % 2 else "X", "B")]
     table = pa.table({"time": range(len(types)), "type": types})
     assert made.run(table).equals(workload(texts, "never").run(table))
+
+
+def test_windows_of_events_and_of_time_have_other_columns() -> None:
+    texts = {
+        "events": "RETURN COUNT(*) PATTERN A+ WITHIN 3 EVENTS SLIDE 3 EVENTS",
+        "seconds": "RETURN COUNT(*) PATTERN A+ WITHIN 3 seconds SLIDE 3 seconds",
+    }
+    times = pa.array([1, 2, 3], pa.timestamp("us"))
+    with pytest.raises(sk.DataError, match=r"'window_start' is a number .* and a timestamp") as caught:
+        sk.workload(texts).run(pa.table({"time": times, "type": list("AAA")}))
+    assert "two workloads" in (caught.value.diagnostics[0].help or "")

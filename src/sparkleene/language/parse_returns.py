@@ -10,6 +10,7 @@ from sparkleene.language import ast
 from sparkleene.language.functions import FUNCTIONS as VALUE_FUNCTIONS
 from sparkleene.language.functions import HAVING_INSTEAD, advise_aggregate
 from sparkleene.language.parse_conditions import ConditionParser
+from sparkleene.language.tokens import Token
 
 FUNCTIONS: dict[str, ast.AggregateFunction] = {
     **{"COUNT": "count", "MIN": "min", "MAX": "max", "SUM": "sum", "AVG": "avg"},
@@ -163,11 +164,21 @@ class ReturnParser(ConditionParser):
         return ast.Aggregate(FUNCTIONS[word], args, None, modifier, span=token.span.to(close.span))
 
     def modifier(self) -> Literal["distinct", "each"] | None:
-        """Parse DISTINCT or EACH, which are names of labels unless an operand follows."""
+        """Parse DISTINCT or EACH, which are names of labels unless an operand follows.
+
+        `EACH -A.x` is a value with a sign, `EACH - A.x` a difference.
+        """
         token, after = self.token, self.following
-        if token.kind == "name" and token.value.upper() in MODIFIERS and (after.is_name or after.has("(")):
+        if token.kind != "name" or token.value.upper() not in MODIFIERS:
+            return None
+        signed = after.has("-") and token.span.end < after.span.start and self.touches_next(after)
+        if after.is_name or after.kind == "number" or after.has("(") or signed:
             return MODIFIERS[self.advance().value.upper()]
         return None
+
+    def touches_next(self, token: Token) -> bool:
+        """Tell whether no space is between the token after the one at hand and the next."""
+        return self.tokens[min(self.place + 2, len(self.tokens) - 1)].span.start == token.span.end
 
     def arguments(self, word: str, modifier: str | None) -> tuple[ast.Expr, ...]:
         """Parse what an aggregate is of: one expression; for COUNT(DISTINCT), FIRST and LAST several attributes."""

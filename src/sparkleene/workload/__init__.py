@@ -9,7 +9,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, Unpack, get_args
 
 from sparkleene.errors import Place, mistake
-from sparkleene.evaluation import Engine, OutputMode, PreparedWorkload, Sharing, Strategy, is_spark
+from sparkleene.evaluation import Engine, OutputMode, PreparedWorkload, Sharing, Strategy, is_spark, to_spark
 from sparkleene.language.query_files import read_query_file
 from sparkleene.options import HierarchyLike, QueryOptions, ReadingKeywords, list_options
 from sparkleene.query import Query
@@ -117,7 +117,7 @@ class Workload:
         from sparkleene.charts import Charts
         from sparkleene.columns.tables import read_data
 
-        table = result.toArrow() if is_spark(result) else read_data(result)[0]
+        table = to_spark(result).toArrow() if is_spark(result) else read_data(result)[0]
         outputs = {name: list(q.plan.bound.value_names) for name, q in self.queries.items()}
         named = dict.fromkeys(output for names in outputs.values() for output in names)
         if value is not None and value not in named:

@@ -10,7 +10,7 @@ import pyarrow as pa
 from sparkleene.columns.arrow import make_array
 from sparkleene.columns.fields import describe_type
 from sparkleene.engine.memo import Memo
-from sparkleene.engine.results import select_member
+from sparkleene.engine.results import WINDOW, select_member
 from sparkleene.engine.run import Evaluated, Run
 from sparkleene.engine.shared_order import share_orders
 from sparkleene.errors import DataError, Diagnostic
@@ -98,5 +98,7 @@ def unite_schemas(schemas: Mapping[str, pa.Schema]) -> pa.Schema:
             if known.type != field.type:
                 ways = f"{describe_type(known.type)} in '{other}' and {describe_type(field.type)} in '{query}'"
                 message, help = f"the column '{field.name}' is {ways}", "give one another name, with AS"
+                if field.name in WINDOW:
+                    help = "ask them in two workloads: windows of events have numbers, the others times"
                 raise DataError(Diagnostic("wrong-type", message, help=help))
     return pa.schema([pa.field(QUERY, pa.string()), *(field for _, field in kinds.values())])
