@@ -9,7 +9,6 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, replace
-from functools import partial
 from typing import TYPE_CHECKING, Any, Literal
 
 from sparkleene.errors import Place, report_faults, warn
@@ -226,20 +225,28 @@ class PreparedWorkload:
             for i, (name, query) in enumerate(self.queries.items())
         }
 
-    def run_from(self, checkpoint: str | os.PathLike[str], data: Any, output_mode: OutputMode | None) -> Any:
-        """Evaluate the queries over a stream that goes on from a checkpoint, whatever queries that has had."""
+    def run_from(
+        self, checkpoint: str | os.PathLike[str], data: Any, output_mode: OutputMode | None
+    ) -> tuple[Any, Callable[[], Stats] | None]:
+        """Evaluate the queries over a stream that goes on from a checkpoint, whatever queries that has had.
+
+        What is returned is what `run` returns.
+        """
         if not (is_spark(data) and to_spark(data).isStreaming):
             raise self.mistake("a checkpoint is for streams", "leave it out, or pass a streaming DataFrame")
         from sparkleene.spark.generations import run_from
+        from sparkleene.spark.shared_counts import open_counts, reader_of
         from sparkleene.spark.source import open_source
 
         source = open_source(data)
+        counts = open_counts(source.spark)
         alone = self.single_requests(source.columns, None, output_mode, source.zone)
-        given = (self.queries, alone, self.sharing or "never")
+        counted = {name: replace(request, counts=counts) for name, request in alone.items()}
+        given = (self.queries, counted, self.sharing or "never")
         result, notes = run_from(os.fspath(checkpoint), data, *given)
         for note in notes:
             warn(note)
-        return result
+        return result, reader_of(counts, self.parts(tuple(source.columns)))
 
     # ---- either
 
@@ -260,11 +267,11 @@ class PreparedWorkload:
             source, requests = self.ask_spark(data, strategy, output_mode)
             if self.sharing is None:
                 return like_data(source.run(requests), data), None
-            from sparkleene.spark.shared_counts import open_counts
+            from sparkleene.spark.shared_counts import open_counts, reader_of
 
             counts = open_counts(source.spark)
             result = source.run([replace(request, counts=counts) for request in requests])
-            return like_data(result, data), None if counts is None else partial(getattr, counts, "value")
+            return like_data(result, data), reader_of(counts, self.parts(tuple(source.columns)))
         self.check_local(strategy, output_mode)
         from sparkleene.workload.run import unite_results
 

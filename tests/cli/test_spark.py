@@ -61,6 +61,11 @@ def test_tasks_tell_what_they_share(streams: Path) -> None:
     more = ["--query", FALLING, "--stats", *QUICK]
     done = sparkleene("run", FALLING, "stock.csv", *more, cwd=streams)
     assert done.returncode == 0 and "one automaton: " in done.stderr
+    (streams / "in").mkdir()
+    shutil.copy(streams / "stock.parquet", streams / "in")
+    done = sparkleene("stream", FALLING, "in", *more, "--once", "--watermark", "1 second", cwd=streams)
+    shutil.rmtree(streams / "in")
+    assert done.returncode == 0 and "one automaton: " in done.stderr
 
 
 def test_a_process_of_its_own(streams: Path, local: str, tmp_path: Path) -> None:

@@ -94,6 +94,19 @@ def run_again(spark: SparkSession) -> Any:
     return sorted([row["user"], row["count"]] for row in sk.query(BY_USER).run(dying).collect())
 
 
+def shared(spark: SparkSession) -> Any:
+    """Return the rows of a workload, and how many bursts executors have reported, or why they cannot."""
+    texts = {name: BY_USER.replace("(SEQ(A+, B))+", f"SEQ({name}, B+)") for name in ("A", "C")}
+    made = sk.workload(texts, sharing="always")
+    made.run(TWO_USERS)
+    here = sum(one.bursts for one in made.stats)
+    rows = len(made.run(spark.createDataFrame(TWO_USERS)).collect())
+    try:
+        return {"rows": rows, "here": here, "there": sum(one.bursts for one in made.stats)}
+    except sk.SparkleeneError as error:
+        return {"rows": rows, "error": error.diagnostics[0].message}
+
+
 def streamed(spark: SparkSession) -> Any:
     """Return what a streaming query says without a state store and a watermark, and with them its windows."""
     folder = Path.cwd() / "stream"
@@ -156,7 +169,7 @@ def plain(rows: pa.Table) -> list[str]:
 
 
 CHECKS: list[Callable[[SparkSession], Any]] = [
-    round_trip, one_session, in_task, in_sql, run_again, cases,
+    round_trip, one_session, in_task, in_sql, run_again, cases, shared,
 ]  # fmt: skip
 
 

@@ -42,6 +42,11 @@ def test_cases_of_the_papers(on_cluster: dict[str, Any]) -> None:
     assert on_cluster["cases"]["run"] >= 8
 
 
+def test_executors_tell_what_they_share(on_cluster: dict[str, Any]) -> None:
+    found = on_cluster["shared"]
+    assert found["rows"] > 0 and found["there"] == found["here"] > 0
+
+
 def test_the_same_sources_make_the_same_zip(tmp_path: Path) -> None:
     (tmp_path / "one").mkdir()
     (tmp_path / "two").mkdir()

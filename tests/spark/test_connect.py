@@ -44,6 +44,10 @@ def test_cases_of_the_papers(on_connect: dict[str, Any]) -> None:
     assert on_connect["cases"]["run"] >= 8
 
 
+def test_nobody_tells_what_is_shared(on_connect: dict[str, Any]) -> None:
+    assert on_connect["shared"] == {"rows": 3, "error": "tasks of Spark Connect cannot report what they share"}
+
+
 def test_a_stream(on_connect: dict[str, Any]) -> None:
     found = on_connect["streamed"]
     assert "error" not in found, found["error"]

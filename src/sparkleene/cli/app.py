@@ -33,6 +33,7 @@ from sparkleene.cli.options import (
     Queries,
     QueryText,
     Shared,
+    Stats,
     queries_of,
     with_reading_options,
 )
@@ -85,9 +86,7 @@ def run(
     plot_value: Annotated[
         str | None, typer.Option(metavar="COLUMN", help="What to draw; by default the first aggregate.")
     ] = None,
-    stats: Annotated[
-        bool, typer.Option("--stats", help="Tell on standard error what several queries shared.")
-    ] = False,
+    stats: Stats = False,
     master: Master = None,
     conf: Conf = None,
 ) -> None:
@@ -101,8 +100,7 @@ def run(
     names = dict.fromkeys(name for q in queries_of(asked) for name in q.plan.bound.value_names)
     if isinstance(asked, Workload) and plot_file is not None:
         raise usage_error("a picture is of one query", "leave out --plot-file; --plot draws them all as text")
-    if stats and not isinstance(asked, Workload):
-        raise usage_error("--stats is for several queries", "leave it out, or add one: --query FILE")
+    _check_stats(asked, stats)
     if plot_value is not None and plot_value not in names:
         raise usage_error(f"the result has no aggregate '{plot_value}'", f"choose from {', '.join(names)}")
     drawn = plot or plot_file is not None
@@ -124,6 +122,11 @@ def run(
     _tell_stats(asked, stats)
     for chart in draw_charts(result, asked, plot_value) if drawn else ():
         write_chart(chart, plot, plot_file)
+
+
+def _check_stats(asked: Query | Workload, wanted: bool) -> None:
+    if wanted and not isinstance(asked, Workload):
+        raise usage_error("--stats is for several queries", "leave it out, or add one: --query FILE")
 
 
 def _tell_stats(asked: Query | Workload, wanted: bool) -> None:
@@ -389,6 +392,7 @@ def stream(
     watch: Annotated[
         bool, typer.Option("--watch", help="Take up the file of queries again whenever it was edited.")
     ] = False,
+    stats: Stats = False,
     master: Master = None,
     conf: Conf = None,
 ) -> None:
@@ -412,8 +416,9 @@ def stream(
     if watch and once:
         raise usage_error("--watch goes on until it is stopped", "leave out --watch or --once")
     seen = Watch(query, lambda: compiler.workload(query, more, sharing)) if watch else None
-    where = (output, kind, checkpoint, reader, names, seen)
+    where = (output, kind, checkpoint, reader, names, seen, stats)
     asked = compiler.several(query, more, sharing) if seen is None else seen.queries
+    _check_stats(asked, stats)
     run_stream(
         StreamRequest(asked, source, options, schema, watermark, update, trigger, once, *where), master, conf
     )

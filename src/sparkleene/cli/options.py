@@ -31,6 +31,7 @@ Shared = Annotated[
     Sharing | None,
     typer.Option("--sharing", help="What several queries do together: what pays, all they can, or nothing."),
 ]
+Stats = Annotated[bool, typer.Option("--stats", help="Tell on standard error what several queries shared.")]
 FILES = "Parquet, CSV or JSON lines: files, folders, patterns."
 Events = Annotated[list[str], typer.Argument(metavar="EVENTS", help=FILES, show_default=False)]
 Master = Annotated[

@@ -23,6 +23,7 @@ from sparkleene.cli.watch import tell_failure
 from sparkleene.errors import SparkleeneError
 from sparkleene.spark.status import read_status, to_text
 from sparkleene.spark.tally import Tally
+from sparkleene.workload import Workload
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -62,6 +63,8 @@ def run_stream(wanted: StreamRequest, master: str | None, conf: Sequence[str] | 
         for text in report.notes:
             print(f"note: {text}", file=sys.stderr)
     note(f"{report.rows:,} events in {report.batches:,} batches, {report.late:,} late")
+    if wanted.stats and isinstance(printer.query, Workload):
+        print(printer.query.stats, file=sys.stderr)
 
 
 class Running:

@@ -51,6 +51,7 @@ class StreamRequest:
     reader: Reader = field(default_factory=Reader)
     headers: tuple[str, ...] = ()  # of messages, that become columns
     watch: Watch | None = None
+    stats: bool = False  # whether to tell what queries shared
 
     @property
     def time(self) -> str:

@@ -62,9 +62,8 @@ def make_job(requests: Sequence[Request], lows: Sequence[Lowered], columns: pa.S
     """Return what tasks need to know of parts over one table."""
     runs = tuple(Run(low.part, low.options) for low in lows)
     joints = _joints(requests, lows) if len(runs) > 1 and requests[0].shares else ()
-    return Job(
-        runs, columns, partial, requests[0].named, _common(lows), joints, requests[0].shares, requests[0].counts
-    )
+    counts = next((one.counts for one in requests if one.counts is not None), None)
+    return Job(runs, columns, partial, requests[0].named, _common(lows), joints, requests[0].shares, counts)
 
 
 def _joints(requests: Sequence[Request], lows: Sequence[Lowered]) -> tuple[JointRun, ...]:

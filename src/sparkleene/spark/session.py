@@ -122,10 +122,14 @@ def local_cores(master: str) -> int | None:
     return int(found[1] or 1)
 
 
+def is_connect(spark: SparkSession) -> bool:
+    """Tell whether a session is one of Spark Connect, which has no context."""
+    return type(spark).__module__.startswith("pyspark.sql.connect")
+
+
 def cores_here(spark: SparkSession) -> int | None:
     """Return the cores of this machine that a session runs on, None where it runs elsewhere."""
-    remote = type(spark).__module__.startswith("pyspark.sql.connect")
-    return None if remote else local_cores(str(spark.sparkContext.master))
+    return None if is_connect(spark) else local_cores(str(spark.sparkContext.master))
 
 
 def heap(memory: int) -> int:

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 from pyspark.accumulators import Accumulator, AccumulatorParam
 
+from sparkleene.plan.part import Part
+from sparkleene.spark.session import is_connect
 from sparkleene.workload.stats import Stats, add_stats
 
 if TYPE_CHECKING:
@@ -28,5 +31,10 @@ class _Adding(AccumulatorParam[Stats]):
 
 def open_counts(spark: SparkSession) -> Counts | None:
     """Return what tasks of a session can add to, or None on Spark Connect, which has nothing like it."""
-    context = getattr(spark, "_sc", None)
-    return None if context is None else context.accumulator(Stats(), _Adding())
+    return None if is_connect(spark) else spark.sparkContext.accumulator(Stats(), _Adding())
+
+
+def reader_of(counts: Counts | None, parts: Sequence[Part]) -> Callable[[], Stats] | None:
+    """Return what tells what tasks have added so far; which queries have one automaton is known before."""
+    planned = Stats((), (part.names for part in parts if part.is_shared))
+    return None if counts is None else lambda: add_stats(planned, counts.value)

@@ -65,8 +65,9 @@ class Workload:
         if checkpoint is not None:
             if strategy is not None or engine == "local":
                 raise mistake("a checkpoint is for streams", "leave out engine= and strategy=")
-            return self.prepared.run_from(checkpoint, data, output_mode)
-        result, stats = self.prepared.run(data, engine, threads, strategy, output_mode)
+            result, stats = self.prepared.run_from(checkpoint, data, output_mode)
+        else:
+            result, stats = self.prepared.run(data, engine, threads, strategy, output_mode)
         self._stats = self._stats_of_thread.last = stats or _cannot_tell
         return result
 
