@@ -98,6 +98,9 @@ def test_stats(here: Path) -> None:
     made.run(here / "events.csv")
     assert (done.stdout, done.stderr) == (RESULT, f"{made.stats}\n")
     assert "--stats is for" in bad("run", QUERY, "events.csv", *LOCAL, "--stats", cwd=here)
+    remote = ("several.q", "events.csv", "--stats", "--master", "sc://localhost")
+    assert "cannot report what they share" in bad("run", *remote, cwd=here)
+    assert "cannot report what they share" in bad("stream", *remote, cwd=here)
 
 
 def test_concepts(here: Path) -> None:

@@ -75,6 +75,19 @@ def test_what_compiles_ahead_ends_with_the_process_that_wanted_it(tmp_path: Path
                 time.sleep(0.05)
 
 
+def test_one_that_compiles_ahead_is_enough_and_nobody_hears_of_others(tmp_path: Path) -> None:
+    package(tmp_path)
+    code = "import time; from sparkleene.kernels.example import run; run(1); time.sleep(3); run(1.5); print('ok')"
+    assert started(tmp_path, "-c", code, SPARKLEENE_COMPILE="alone").communicate()[0] == "ok\n"
+    [kernel, *others] = [one for one in tmp_path.rglob("example.run-*") if one.suffix != ".lock"]
+    for one in (kernel, *others):
+        one.unlink()
+    with (kernel.parent / "ahead.lock").open("wb") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        out, err = started(tmp_path, "-c", code, SPARKLEENE_COMPILE="").communicate()
+    assert (out, err) == ("ok\n", "")
+
+
 def test_what_is_wanted_together_is_there() -> None:
     names = {form.name for form in forms()}
     assert {name for some in ahead._TOGETHER.values() for name in some} <= names

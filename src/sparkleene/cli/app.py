@@ -100,7 +100,7 @@ def run(
     names = dict.fromkeys(name for q in queries_of(asked) for name in q.plan.bound.value_names)
     if isinstance(asked, Workload) and plot_file is not None:
         raise usage_error("a picture is of one query", "leave out --plot-file; --plot draws them all as text")
-    _check_stats(asked, stats)
+    _check_stats(asked, stats, master)
     if plot_value is not None and plot_value not in names:
         raise usage_error(f"the result has no aggregate '{plot_value}'", f"choose from {', '.join(names)}")
     drawn = plot or plot_file is not None
@@ -124,9 +124,11 @@ def run(
         write_chart(chart, plot, plot_file)
 
 
-def _check_stats(asked: Query | Workload, wanted: bool) -> None:
+def _check_stats(asked: Query | Workload, wanted: bool, master: str | None) -> None:
     if wanted and not isinstance(asked, Workload):
         raise usage_error("--stats is for several queries", "leave it out, or add one: --query FILE")
+    if wanted and (master or "").startswith("sc://"):
+        raise usage_error("tasks of Spark Connect cannot report what they share", "leave out --stats")
 
 
 def _tell_stats(asked: Query | Workload, wanted: bool) -> None:
@@ -418,7 +420,7 @@ def stream(
     seen = Watch(query, lambda: compiler.workload(query, more, sharing)) if watch else None
     where = (output, kind, checkpoint, reader, names, seen, stats)
     asked = compiler.several(query, more, sharing) if seen is None else seen.queries
-    _check_stats(asked, stats)
+    _check_stats(asked, stats, master)
     run_stream(
         StreamRequest(asked, source, options, schema, watermark, update, trigger, once, *where), master, conf
     )

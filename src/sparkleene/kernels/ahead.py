@@ -32,7 +32,7 @@ _TOGETHER = {
 
 _SILENCE = 10.0  # seconds; two processes on two cores that share a cache take longer each
 _COMMAND = "from sparkleene.kernels.ahead import compile_ahead; compile_ahead()"
-_started: list[subprocess.Popen[str]] = []
+_started: list[subprocess.Popen[bytes]] = []
 
 
 def tell(module: str) -> None:
@@ -52,14 +52,13 @@ def tell(module: str) -> None:
                     stdin=subprocess.PIPE,
                     stdout=quiet,
                     stderr=quiet,
-                    text=True,
+                    bufsize=0,  # what it cannot be told is not told at the end either
                 )
             )
     for process in _started:
         with suppress(OSError):  # another is at work, and this one has ended
             assert process.stdin is not None
-            process.stdin.write(f"{module}\n")
-            process.stdin.flush()
+            process.stdin.write(f"{module}\n".encode())
 
 
 def compile_ahead() -> None:
