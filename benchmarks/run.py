@@ -27,6 +27,7 @@ from benchmarks import (
     keys,
     live_peers,
     measures,
+    pains,
     people,
     record,
     spark_batch,
@@ -55,6 +56,7 @@ BENCHMARKS: dict[str, Callable[[float], Iterator[Line]]] = {
     "spark_streaming": spark_streaming.run,
     "spark_soak": spark_soak.run,
     "people": people.run,
+    "pains": pains.run,
     "peers": live_peers.run,
 }
 QUICK = ("dense", "comparison", "keys", "trends", "whole_trends", "windows", "workloads")

@@ -321,16 +321,18 @@ def decision() -> float:
     kind = int(given.set_of[compiled.events.symbol[1]])
     seen = np.bincount(compiled.events.symbol, minlength=compiled.program.labels.size)
     count = 100_000
-    return best(lambda: _decide(given, kind, compiled.program.sum_row, seen, count)) / count
+    return (
+        best(lambda: _decide(given, kind, compiled.program.sum_row, compiled.program.low_row, seen, count)) / count
+    )
 
 
 @nb.njit
-def _decide(g: Any, kind: int, sum_row: Any, seen: Any, count: int) -> int:
+def _decide(g: Any, kind: int, sum_row: Any, low_row: Any, seen: Any, count: int) -> int:
     leader = np.zeros(g.template.size, np.int64)
     steps = np.zeros(g.template.size, np.int64)
     found = 0
     for _ in range(count):
-        kernel.find_classes(g, kind, sum_row, seen, leader, steps)
+        kernel.find_classes(g, kind, sum_row, low_row, seen, leader, steps)
         h = g.group_off[kind]
         found += kernel.pays(g, h, 40, steps[h], 50, True)
     return found

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import pytest
 from hypothesis import HealthCheck, settings
 from hypothesis.internal.conjecture import providers
-from tests.chance import SEED, SOAK
+from tests.chance import SEED, SOAK, cases
 
 from sparkleene.kernels.store import prebuilt_folder
 from sparkleene.spark.session import session
@@ -30,7 +30,7 @@ if prebuilt_folder() is not None:
 
 # A query may read kernels from disk the first time, so no example has a deadline.
 always = {"deadline": None, "suppress_health_check": [HealthCheck.too_slow], "print_blob": True}
-settings.register_profile("default", max_examples=15, derandomize=True, **always)
+settings.register_profile("default", max_examples=cases(24), derandomize=True, **always)
 settings.register_profile("ci", settings.get_profile("default"))
 settings.register_profile("soak", max_examples=1000, **always)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "default"))
@@ -45,7 +45,8 @@ ORDER = (
     "tests/conformance/test_random.py",
     *("tests/language/", "tests/plan/", "tests/draw/", "tests/charts/", "tests/test_imports.py"),
     *("tests/spark/test_faults.py", "tests/spark/test_streaming.py", "tests/spark/test_replay.py"),
-    *("tests/spark/", "tests/test_docs.py", "tests/plan/test_physical.py"),
+    *("tests/spark/test_batch.py", "tests/test_docs.py", "tests/cli/test_spark.py", "tests/cli/test_demo.py"),
+    *("tests/spark/", "tests/cli/test_watch.py", "tests/plan/test_physical.py"),
     *("tests/engine/", "tests/workload/", "tests/olap/", "tests/ongoing/", "tests/conformance/", "tests/kernels/"),
     *("tests/columns/", "tests/cli/", "tests/", "src/"),  # short files come last, so that both end together
 )

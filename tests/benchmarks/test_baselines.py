@@ -6,7 +6,7 @@ import pyarrow as pa
 import pytest
 from benchmarks import baselines, figures
 from benchmarks.experiments import EXPERIMENTS, OURS
-from tests.chance import cases, chance
+from tests.chance import chance
 
 import sparkleene as sk
 from sparkleene import reference
@@ -36,7 +36,7 @@ def stream(random, events: int) -> pa.Table:
 def test_baselines_find_what_we_find(semantics: str) -> None:
     random = chance(f"baselines {semantics}")
     compared = 0
-    for _ in range(cases(25)):
+    for _ in range(25):
         pattern, window = random.choice(PATTERNS), random.choice(WINDOWS)
         condition = random.choice(CONDITIONS) if "A+" in pattern else ""
         where = f"WHERE [k]{' AND ' if condition else ''}{condition}"
@@ -53,7 +53,7 @@ def test_windows_per_trigger() -> None:
     random = chance("baselines per trigger")
     for pattern in ("SEQ(A, B)", "SEQ(A, B, C)", "SEQ(A, B, NOT D, C)", "SEQ(A, B, C, D)"):
         query = sk.query(f"RETURN COUNT(*) PATTERN {pattern} WITHIN 40")
-        for _ in range(cases(4)):
+        for _ in range(4):
             table = stream(random, 50)
             wanted = baselines.run_ours(query, table)
             assert wanted

@@ -13,7 +13,7 @@ QUESTIONS = ("Do people who search", "How often do prices", "Where do cars get",
 @pytest.mark.spark
 @pytest.mark.usefixtures("commands_share_spark")
 def test_demo(tmp_path: Path) -> None:
-    shown = good("demo", "--events", "100000", "--output", "made", "--master", "local[2]", cwd=tmp_path)
+    shown = good("demo", "--events", "20000", "--output", "made", "--master", "local[2]", cwd=tmp_path)
     for number, question in enumerate((*QUESTIONS, "The same on Spark"), 1):
         assert f"\n{number}  {question}" in shown
     assert shown.count("\n  => ") == 5

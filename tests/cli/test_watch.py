@@ -68,6 +68,7 @@ def test_what_cannot_be_watched(tmp_path: Path) -> None:
     )
 
 
+@pytest.mark.slow
 @pytest.mark.spark
 def test_a_query_comes_while_a_stream_runs(tmp_path: Path) -> None:
     incoming, queries = tmp_path / "incoming", tmp_path / "queries.q"

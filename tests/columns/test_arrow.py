@@ -71,7 +71,10 @@ def test_from_numpy(dtype: str, rows: list[tuple[int, bool]], masked: bool, nan:
     for nan_is_null in (False, True):
         made = make_array(values, mask=mask, nan_is_null=nan_is_null)
         made.validate(full=True)
-        expected = pa.array(values, mask=mask, from_pandas=nan_is_null)
+        hidden = mask  # with a mask of its own Arrow takes no NaN for NULL
+        if nan_is_null and mask is not None and values.dtype.kind == "f":
+            hidden = mask | np.isnan(values)
+        expected = pa.array(values, mask=hidden, from_pandas=nan_is_null)
         assert made.type == expected.type and made.null_count == expected.null_count
         assert str(made) == str(expected)
     if values.dtype.kind == "i":

@@ -22,6 +22,7 @@ from tests.conformance.test_random import compiled, table
 
 import sparkleene as sk
 from sparkleene import reference
+from sparkleene.kernels import trends
 
 Shown = tuple[Any, ...]
 OF_TREND = ("trends", "length", "duration", "events")
@@ -76,11 +77,12 @@ def check(case: Case, limit: int) -> None:
     found = Counter((cell(row), frozenset(shown(row[name]) for name in names)) for row in rows)
     assert found == expected(case)
     assert str(query.trends(data, limit=limit).to_pylist()) == str(rows[:limit])  # NaN is not NaN
-    order = [(cell(row), backwards(case, row)) for row in rows]
-    assert order == sorted(order)
     results = query.run(data).to_pylist()
     counts = {tuple(row[name] for name in row if name not in outputs(case)): float(row["n"]) for row in results}
     assert Counter(cell(row) for row in rows) == counts
+    places = {window: place for place, window in enumerate(counts)}  # as the results are ordered
+    order = [(places[cell(row)], backwards(case, row)) for row in rows]
+    assert order == sorted(order)
     check_orders(query, data, case, rows, limit)
     columns = data.to_pylist()
     for row in rows:
@@ -294,3 +296,31 @@ def test_a_million_rows(name: str, million: pa.Table) -> None:
     text, first = HUGE[name]
     result = sk.query(f"RETURN COUNT(*) PATTERN {text}").trends(million)
     assert times(result)[:3] == first
+
+
+@pytest.mark.parametrize("order", ["first", "last", "longest", "sample"])
+@pytest.mark.parametrize(
+    "text",
+    [
+        "SEQ(A+, B)",
+        "(SEQ(A+, B))+ SEMANTICS skip-till-next-match WHERE A.x < NEXT(A).x",
+        "SEQ(A+, NOT C, B) WITHIN 8 SLIDE 4",
+    ],
+)
+def test_a_search_that_runs_out_of_room_goes_on(text: str, order: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    rows = range(24)
+    x = [float(i * 7 % 5) for i in rows]
+    data = pa.table({"time": [i // 2 for i in rows], "type": ["AABC"[i * 7 % 5 % 4] for i in rows], "x": x})
+    query = sk.query(f"RETURN COUNT(*) PATTERN {text}")
+    whole = query.trends(data, order=order, limit=50)
+    calls = 0
+
+    def reach(*given: Any, run: Any = trends._reach) -> bool:
+        nonlocal calls
+        calls += 1
+        return bool(run(*given))
+
+    monkeypatch.setattr(trends, "_ROOM", 1)
+    monkeypatch.setattr(trends, "_reach", reach)
+    assert query.trends(data, order=order, limit=50) == whole
+    assert whole.num_rows and calls > 4

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import fcntl
+import shutil
 import time
 from pathlib import Path
 
@@ -86,6 +87,16 @@ def test_one_that_compiles_ahead_is_enough_and_nobody_hears_of_others(tmp_path: 
         fcntl.flock(lock, fcntl.LOCK_EX)
         out, err = started(tmp_path, "-c", code, SPARKLEENE_COMPILE="").communicate()
     assert (out, err) == ("ok\n", "")
+
+
+@pytest.mark.parametrize("may", ["", "never"])
+def test_nothing_is_compiled_ahead_of_those_that_compile_all(tmp_path: Path, may: str) -> None:
+    package(tmp_path)
+    shutil.copy(PACKAGE / "kernels" / "build.py", tmp_path / "sparkleene" / "kernels")
+    code = "from sparkleene.kernels.build import compile_all; print(*compile_all([{}]))"
+    assert started(tmp_path, "-c", code, SPARKLEENE_COMPILE=may).communicate() == ("other\n", "")
+    assert list(tmp_path.rglob("more.other-*"))
+    assert not list(tmp_path.rglob("ahead.lock"))
 
 
 def test_what_is_wanted_together_is_there() -> None:

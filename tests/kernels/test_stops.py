@@ -61,10 +61,10 @@ CASES = {
 ONE_PASS = {
     "columns": {"write_since", "find_largest", "mark_seen", "translate"},
     "contiguous_labels": {"observe"},  # of a piece of rows
-    "inner_states": {"find_stretches"},
+    "inner_states": {"_find_stretches"},
     "matrices": {"collect_all"},
-    "maximal": {"find"},
-    "results": {"pair_up", "add_runs"},
+    "maximal": {"_find"},
+    "results": {"pair_up", "add_to_cells"},
     "sort": {"survey", "ties", "by_code_into", "take", "unions"},
     "ticks": {"longest"},
     "trends": {"before"},

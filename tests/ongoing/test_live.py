@@ -115,7 +115,8 @@ def streamed(query: sk.Query, rows: pa.Table, seed: int, count: int = 3, unit: i
     windows = [tuple(row[n] for n in names) for part in found for row in part.to_pylist()]
     if set(live.plan.shuffle_keys) <= set(live.plan.bound.group):
         assert len(windows) == len(set(windows))
-    return whole.sort_by([(name, "ascending") for name in names]).to_pylist(), kept
+    order = ["window_start", *live.plan.bound.group_names, "window_end"]  # as in this process
+    return whole.sort_by([(name, "ascending") for name in order]).to_pylist(), kept
 
 
 def split(chance: random.Random, count: int, most: int = 6) -> list[int]:

@@ -150,7 +150,10 @@ def test_pairs_of_trends_that_no_heap_can_hold_are_scanned() -> None:
     assert "so stored events are scanned" in printed
 
 
-@pytest.mark.parametrize(("returns", "shared"), [("COUNT(*)", True), ("MIN(T.v)", False), ("MAX(T.v)", False)])
+@pytest.mark.parametrize(
+    ("returns", "shared"),
+    [("COUNT(*)", True), ("MIN(T.v)", True), ("MAX(SUM(T.v))", True), ("AVG(DURATION)", False)],
+)
 def test_bursts_that_are_not_shared_are_not_promised(returns: str, shared: bool) -> None:
     texts = {x: f"RETURN {returns} PATTERN SEQ({x}, T+, E)" for x in "ABC"}
     made = sk.workload(texts)

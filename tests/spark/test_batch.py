@@ -17,6 +17,7 @@ import pytest
 from pyspark.errors import PySparkException
 from pyspark.sql import functions as F
 from pyspark.sql import types as T
+from tests.chance import rest
 
 import sparkleene as sk
 
@@ -199,8 +200,8 @@ DAYS = [date(1969, 12, 28), date(1969, 12, 31), date(1970, 1, 1), date(1970, 1, 
 
 @pytest.mark.parametrize(
     ("type", "kind"),
-    [(pa.int16(), "bigint"), (pa.int32(), "bigint"), (pa.int64(), "bigint"), (pa.float32(), "double"),
-     (pa.float64(), "double")],
+    [(pa.int16(), "bigint"), (pa.float32(), "double"),
+     *rest([(pa.int32(), "bigint"), (pa.int64(), "bigint"), (pa.float64(), "double")])],
     ids=str,
 )  # fmt: skip
 def test_times_that_are_numbers(spark: SparkSession, type: pa.DataType, kind: str) -> None:
@@ -217,7 +218,7 @@ def test_times_that_are_numbers(spark: SparkSession, type: pa.DataType, kind: st
     same(frame, text, table, time_unit="seconds", offset=timedelta(seconds=2))
 
 
-@pytest.mark.parametrize("zone", ["UTC", "America/New_York", "Asia/Kathmandu"])
+@pytest.mark.parametrize("zone", ["Asia/Kathmandu", *rest(["UTC", "America/New_York"])])
 def test_timestamps(spark: SparkSession, zone: str) -> None:
     hours = [-30, -25, -1, 0, 1, 5, 26, 475_000, 475_001, 475_003]
     moments = [datetime(1970, 1, 1, tzinfo=UTC) + timedelta(hours=h, microseconds=h) for h in hours]
@@ -253,11 +254,11 @@ def test_timestamps_without_a_zone_and_dates(spark: SparkSession) -> None:
         assert spark_types(sk.query(hours).run(times)) == ["timestamp_ntz"] * 2 + ["double", "timestamp_ntz"]
 
 
-def test_a_tiebreak_orders_rows_of_equal_time(spark: SparkSession) -> None:
+@pytest.mark.parametrize("strategy", ["sort", *rest(["shuffle", "combine"])])
+def test_a_tiebreak_orders_rows_of_equal_time(spark: SparkSession, strategy: str) -> None:
     table = pa.table({"time": [1, 1, 1, 2, 2], "type": list("AABAB"), "n": [3, 1, 2, 1, 1]})
     frame = spark.createDataFrame(table).repartition(3)
-    for strategy in STRATEGIES:
-        same(frame, "RETURN COUNT(*) PATTERN SEQ(A+, B)", table, tiebreak="n", strategy=strategy)
+    same(frame, "RETURN COUNT(*) PATTERN SEQ(A+, B)", table, tiebreak="n", strategy=strategy)
 
 
 # ---- keys
@@ -295,6 +296,21 @@ def keyed(spark: SparkSession) -> tuple[DataFrame, pa.Table]:
     return spark.createDataFrame(table).repartition(3).cache(), table
 
 
+@pytest.mark.parametrize("strategy", STRATEGIES)
+@pytest.mark.parametrize("together", [["double", "float"], sorted(KEYS.keys() - {"double", "float"})], ids=len)
+def test_keys_of_many_types(keyed: tuple[DataFrame, pa.Table], together: list[str], strategy: str) -> None:
+    frame, table = keyed
+    names = ", ".join(together)
+    text = f"RETURN {names}, COUNT(*) PATTERN SEQ(A, B) GROUP-BY {names}"
+    same(frame, text, table, strategy=strategy)
+    assert spark_types(sk.query(text).run(frame)) == [*(KEYS[name][2] for name in together), "double"]
+    if strategy == "shuffle":
+        of_one = ", ".join(f"A.{name}" for name in together)
+        lows = ", ".join(f"MIN({name}) AS m{i}" for i, name in enumerate(together))
+        same(frame, f"RETURN {of_one}, COUNT(*), {lows} PATTERN SEQ(A+, B) GROUP-BY {of_one}", table)
+
+
+@pytest.mark.repeat
 @pytest.mark.parametrize("name", KEYS)
 def test_keys_of_all_types(keyed: tuple[DataFrame, pa.Table], name: str) -> None:
     frame, table = keyed
@@ -317,24 +333,28 @@ GROUPED = [
 ]
 
 
-@pytest.mark.parametrize(("head", "options"), GROUPED, ids=[head for head, _ in GROUPED])
+WINDOWS = ("", " WITHIN 20 SLIDE 10", " WITHIN 12")
+ADDED = [(*head, WINDOWS[(n + k) % 3]) for k in range(3) for n, head in enumerate(GROUPED)]
+
+
+@pytest.mark.parametrize(("head", "options", "window"), [*ADDED[: len(GROUPED)], *rest(ADDED[len(GROUPED) :])])
 def test_the_parts_of_groups_are_added_up(
-    keyed: tuple[DataFrame, pa.Table], head: str, options: dict[str, Any]
+    keyed: tuple[DataFrame, pa.Table], head: str, options: dict[str, Any], window: str
 ) -> None:
     frame, table = keyed
     by = " GROUP-BY half" if "half" in head else ""
     number = next(i for i, (other, _) in enumerate(GROUPED) if other == head)
-    for turn, window in enumerate(("", " WITHIN 20 SLIDE 10", " WITHIN 12")):
-        text = f"{head} PATTERN SEQ(A+, B) WHERE [half, truth]{by}{window}"
-        fits = not options and not window.endswith("12") and "word" not in head
-        strategies = ("shuffle", "sort", "combine") if fits else ("shuffle", "sort")
-        same(frame, text, table, strategy=strategies[(turn + number) % len(strategies)], **options)
+    text = f"{head} PATTERN SEQ(A+, B) WHERE [half, truth]{by}{window}"
+    fits = not options and not window.endswith("12") and "word" not in head
+    strategies = ("shuffle", "sort", "combine") if fits else ("shuffle", "sort")
+    turn = WINDOWS.index(window) + number
+    same(frame, text, table, strategy=strategies[turn % len(strategies)], **options)
 
 
 @pytest.mark.parametrize(
     "where",
-    ["WHERE [A.half]", "WHERE [A.half, int]", "WHERE [A.half] AND [B.word]", "WHERE [int] AND [B.word] AND A.x > 0",
-     "GROUP-BY A.half", "WHERE [int] GROUP-BY B.word, int", "WHERE [A.half] GROUP-BY truth"],
+    ["WHERE [A.half, int]", "WHERE [int] AND [B.word] AND A.x > 0", "WHERE [int] GROUP-BY B.word, int",
+     *rest(["WHERE [A.half]", "WHERE [A.half] AND [B.word]", "GROUP-BY A.half", "WHERE [A.half] GROUP-BY truth"])],
 )  # fmt: skip
 def test_keys_that_bind_some_labels(keyed: tuple[DataFrame, pa.Table], where: str) -> None:
     frame, table = keyed
@@ -371,7 +391,8 @@ ODD = ["a.b", "a b", "a`b", "a'b", 'a"b', "日本", "select", "order", "k0", "c0
 OWN = ["sparkleene labels", "sparkleene error", "sparkleene key 0", "Sparkleene again", "sparkleene sums"]
 
 
-def test_odd_names(spark: SparkSession) -> None:
+@pytest.mark.parametrize("strategy", ["combine", *rest(["shuffle", "sort"])])
+def test_odd_names(spark: SparkSession, strategy: str) -> None:
     count = 12
     columns = {name: [(n + i) % 2 for n in range(count)] for i, name in enumerate(ODD)}
     table = pa.table({"time": range(count), "type": ["AAB"[n % 3] for n in range(count)], **columns})
@@ -381,8 +402,7 @@ def test_odd_names(spark: SparkSession) -> None:
     where = " AND ".join(f"A.{name} < 9" for name in quoted)
     text = f"RETURN {', '.join(quoted)}, COUNT(*) AS n, {sums} PATTERN SEQ(A+, B) WHERE {where}"
     text += f" GROUP-BY {', '.join(quoted)}"
-    for strategy in STRATEGIES:
-        same(frame, text, table, strategy=strategy)
+    same(frame, text, table, strategy=strategy)
     assert sk.query(text).trends(frame).columns == [*ODD, "trends", "length", "duration", "events"]
     for name in ("a.b", "`*`"):
         other = table.rename_columns([name, f"{name}.type", *(f"x{i}" for i in range(len(ODD)))])
@@ -412,12 +432,12 @@ def test_fields_of_structs(events: DataFrame) -> None:
     same(events, "RETURN COUNT(*) PATTERN SEQ(A+, B) WHERE [ride.place.city]", TABLE, strategy="combine")
 
 
-def test_names_that_differ_in_case(spark: SparkSession) -> None:
+@pytest.mark.parametrize("strategy", ["shuffle", *rest(["combine", "sort"])])
+def test_names_that_differ_in_case(spark: SparkSession, strategy: str) -> None:
     table = pa.table({"time": range(6), "type": list("AABAAB"), "k": [1] * 6, "K": [1, 2] * 3, "T": range(6)})
     text = "RETURN k, K, COUNT(*) AS n, SUM(A.K) AS N PATTERN SEQ(A+, B) WHERE A.K < 9 GROUP-BY k, K"
     with settings(spark, caseSensitive="true"):
-        for strategy in STRATEGIES:
-            same(spark.createDataFrame(table).repartition(2), text, table, strategy=strategy)
+        same(spark.createDataFrame(table).repartition(2), text, table, strategy=strategy)
     frame = spark.createDataFrame(table.drop_columns(["k"]))
     same(frame, "RETURN K, COUNT(*) PATTERN SEQ(A+, B) WHERE [K] AND A.K < 9 GROUP-BY K", table)
     with pytest.raises(sk.DataError, match="unknown-attribute"):
@@ -430,19 +450,24 @@ MANY = "RETURN user, COUNT(*), SUM(A.x) PATTERN SEQ(A+, B) WHERE [user, site] GR
 ONE = "RETURN COUNT(*), AVG(A.x) PATTERN SEQ(A+, B)"
 
 
+@pytest.mark.repeat
+def test_no_rows_and_one(events: DataFrame) -> None:
+    same(events.where("time > 1000"), MANY, TABLE.slice(0, 0), strategy="combine", some=False)
+    same(events.where("time = -67"), ONE, TABLE.slice(1, 1), some=False)
+
+
 def test_few_rows(spark: SparkSession, events: DataFrame) -> None:
-    for text, strategy in ((MANY, "shuffle"), (MANY, "combine"), (ONE, "combine"), (ONE, "sort")):
-        same(events.where("time > 1000"), text, strategy=strategy, some=False)
+    for text, strategy in ((MANY, "shuffle"), (ONE, "combine"), (ONE, "sort")):
+        same(events.where("time > 1000"), text, TABLE.slice(0, 0), strategy=strategy, some=False)
     empty = spark.createDataFrame([], events.schema)
     text = "RETURN COUNT(*), SUM(A.x) PATTERN SEQ(A+, B) WHERE [user]"
     assert sk.query(text).run(empty).collect() == []
     assert sk.query(ONE).trends(empty).collect() == []
     one = events.where("time = -67")
-    same(one, ONE, some=False)
-    same(one, "RETURN user, COUNT(*) PATTERN A OR B OR C GROUP-BY user")
+    same(one, "RETURN user, COUNT(*) PATTERN A OR B OR C GROUP-BY user", TABLE.slice(1, 1))
 
 
-@pytest.mark.parametrize("parts", [1, 7, 40])
+@pytest.mark.parametrize("parts", [1, 7, *rest([40])])
 def test_partitions_of_the_input(spark: SparkSession, parts: int) -> None:
     frame = spark.createDataFrame(TABLE).repartition(parts, "time")
     same(frame, MANY, TABLE, strategy="combine" if parts == 7 else "shuffle")
@@ -451,9 +476,11 @@ def test_partitions_of_the_input(spark: SparkSession, parts: int) -> None:
 
 @pytest.mark.parametrize(
     "values",
-    [{"shuffle.partitions": "1"}, {"shuffle.partitions": "13"}, {"adaptive.enabled": "false"},
-     {"ansi.enabled": "false"}, {"caseSensitive": "true"}, {"execution.arrow.maxRecordsPerBatch": "2"},
-     {"autoBroadcastJoinThreshold": "-1"}],
+    [{"shuffle.partitions": "13", "adaptive.enabled": "false", "autoBroadcastJoinThreshold": "-1"},
+     {"ansi.enabled": "false", "caseSensitive": "true", "execution.arrow.maxRecordsPerBatch": "2"},
+     *rest([{"shuffle.partitions": "1"}, {"shuffle.partitions": "13"}, {"adaptive.enabled": "false"},
+            {"ansi.enabled": "false"}, {"caseSensitive": "true"}, {"execution.arrow.maxRecordsPerBatch": "2"},
+            {"autoBroadcastJoinThreshold": "-1"}])],
     ids=str,
 )  # fmt: skip
 def test_settings(spark: SparkSession, events: DataFrame, values: dict[str, str]) -> None:
@@ -547,12 +574,12 @@ def test_wrong_types_show_a_value(spark: SparkSession, events: DataFrame) -> Non
         assert sk.query(ONE).run(frame).columns == ["count", "avg_A_x"]
 
 
-def test_columns_without_values(spark: SparkSession, events: DataFrame) -> None:
+@pytest.mark.parametrize("strategy", ["combine", *rest(["shuffle", "sort"])])
+def test_columns_without_values(events: DataFrame, strategy: str) -> None:
     frame = events.withColumn("void", F.lit(None))
     table = TABLE.append_column("void", pa.nulls(TABLE.num_rows))
     text = "RETURN COUNT(*), SUM(A.void), MAX(B.void) PATTERN SEQ(A+, B)"
-    for strategy in STRATEGIES:
-        same(frame, text, table, strategy=strategy)
+    same(frame, text, table, strategy=strategy)
     same(frame, "RETURN void, COUNT(*) PATTERN A+ GROUP-BY void", table, some=False)
     same(frame, "RETURN COUNT(*) PATTERN A+ WHERE A.void = 1", table, some=False)
 
@@ -567,9 +594,16 @@ FAULTS = [
 ]
 
 
-@pytest.mark.parametrize(("code", "name", "columns", "where", "options"), FAULTS, ids=[f[0] for f in FAULTS])
+ASKED = ("RETURN SUM(A.x) AS s PATTERN A+ WHERE {}",
+         "RETURN k, SUM(A.x) AS s PATTERN A+ WHERE [k, z] AND {} GROUP-BY k")  # fmt: skip
+TOLD = [(*fault, ASKED[(n + k) % 2]) for k in range(2) for n, fault in enumerate(FAULTS)]
+
+
+@pytest.mark.parametrize(
+    ("code", "name", "columns", "where", "options", "text"), [*TOLD[: len(FAULTS)], *rest(TOLD[len(FAULTS) :])]
+)
 def test_faults_of_rows_are_told_without_a_trace(
-    spark: SparkSession, code: str, name: str, columns: dict[str, Any], where: str, options: dict[str, Any]
+    spark: SparkSession, code: str, name: str, columns: dict[str, Any], where: str, options: Any, text: str
 ) -> None:
     table = pa.table(
         {
@@ -584,14 +618,12 @@ def test_faults_of_rows_are_told_without_a_trace(
     )
     frame = spark.createDataFrame(table).repartition(2)
     turn = [fault[:2] for fault in FAULTS].index((code, name))
-    for k, text in enumerate(("RETURN SUM(A.x) AS s PATTERN A+ WHERE {}",
-                              "RETURN k, SUM(A.x) AS s PATTERN A+ WHERE [k, z] AND {} GROUP-BY k")):  # fmt: skip
-        query = sk.query(text.format(where), **options)
-        every = ("shuffle", "sort") if options.get("numbers") else STRATEGIES
-        result = query.run(frame, strategy=every[(turn + k) % len(every)])
-        with pytest.raises(PySparkException) as caught:
-            result.where("s > 0").collect()
-        told(str(caught.value), code, name)
+    query = sk.query(text.format(where), **options)
+    every = ("shuffle", "sort") if options.get("numbers") else STRATEGIES
+    result = query.run(frame, strategy=every[(turn + ASKED.index(text)) % len(every)])
+    with pytest.raises(PySparkException) as caught:
+        result.where("s > 0").collect()
+    told(str(caught.value), code, name)
     if code in ("null-time", "overflow"):
         with pytest.raises(PySparkException) as caught:
             query.trends(frame).collect()
@@ -638,12 +670,12 @@ def first(table: pa.Table) -> list[Any]:
 
 @pytest.mark.parametrize(
     ("text", "limit"),
-    [("RETURN COUNT(*) PATTERN SEQ(A, B)", 5),
-     ("RETURN COUNT(*) PATTERN SEQ(A, B)", 0),
-     ("RETURN user, COUNT(*) PATTERN SEQ(A+, B) WHERE [user, site] GROUP-BY user WITHIN 30 SLIDE 10", 5),
+    [("RETURN user, COUNT(*) PATTERN SEQ(A+, B) WHERE [user, site] GROUP-BY user WITHIN 30 SLIDE 10", 5),
      ("RETURN COUNT(*) PATTERN SEQ(A, B) WHERE A.ride.fare < B.ride.fare AND [site]", None),
      ("RETURN COUNT(*) PATTERN A AND B WITHIN 20", 7),
-     ("RETURN COUNT(*) PATTERN SEQ(A, B+) WHERE [A.user] WITHIN 20 SLIDE 20", None)],
+     *rest([("RETURN COUNT(*) PATTERN SEQ(A, B)", 5),
+            ("RETURN COUNT(*) PATTERN SEQ(A, B)", 0),
+            ("RETURN COUNT(*) PATTERN SEQ(A, B+) WHERE [A.user] WITHIN 20 SLIDE 20", None)])],
 )  # fmt: skip
 def test_trends(events: DataFrame, text: str, limit: int | None) -> None:
     query = sk.query(text)
@@ -653,21 +685,30 @@ def test_trends(events: DataFrame, text: str, limit: int | None) -> None:
     assert first(found.toArrow()) == first(expected)
 
 
-@pytest.mark.parametrize("numbers", ["double", "exact"])
-def test_orders_of_trends(events: DataFrame, numbers: str) -> None:
+OF_USERS = (
+    "RETURN user, COUNT(*) PATTERN SEQ(A+, B) WHERE [user, site] AND A.x < B.x GROUP-BY user WITHIN 30 SLIDE 30"
+)
+PAIRS = "RETURN COUNT(*) PATTERN A+ AND B WHERE [user] WITHIN 20 SLIDE 20"
+ORDERS = [("last", 2, OF_USERS, "double"), ("longest", 3, PAIRS, "double"), ("shortest", 2, OF_USERS, "double"),
+          ("sample", 3, OF_USERS, "double"), ("sample", 3, PAIRS, "exact")]  # fmt: skip
+MORE_ORDERS = [
+    (order, limit, text, numbers)
+    for order, limit in (("last", 2), ("longest", 3), ("shortest", 2), ("sample", 3))
+    for text in (OF_USERS, PAIRS)
+    for numbers in ("double", "exact")
+]
+
+
+@pytest.mark.parametrize(
+    ("order", "limit", "text", "numbers"), [*ORDERS, *rest(one for one in MORE_ORDERS if one not in ORDERS)]
+)
+def test_orders_of_trends(events: DataFrame, order: Any, limit: int, text: str, numbers: Any) -> None:
     """Tasks have some of the sub-streams of a group each, and rows of a sample depend on none of that."""
-    of_users = "RETURN user, COUNT(*) PATTERN SEQ(A+, B) WHERE [user, site] AND A.x < B.x GROUP-BY user"
-    for text in (
-        of_users + " WITHIN 30 SLIDE 30",
-        "RETURN COUNT(*) PATTERN A+ AND B WHERE [user] WITHIN 20 SLIDE 20",
-    ):
-        query = sk.query(text, numbers=numbers)  # type: ignore[arg-type]
-        orders = [("last", 2), ("longest", 3), ("shortest", 2), ("sample", 3)]
-        for order, limit in orders[:: 1 if numbers == "double" else 3]:
-            found = query.trends(events, limit=limit, order=order, seed=5)  # type: ignore[arg-type]
-            expected = query.trends(TABLE, limit=limit, order=order, seed=5)  # type: ignore[arg-type]
-            assert found.columns == expected.column_names
-            assert first(found.toArrow()) == first(expected), (order, text)
+    query = sk.query(text, numbers=numbers)
+    found = query.trends(events, limit=limit, order=order, seed=5)
+    expected = query.trends(TABLE, limit=limit, order=order, seed=5)
+    assert found.columns == expected.column_names
+    assert first(found.toArrow()) == first(expected)
 
 
 def test_trends_of_odd_columns(spark: SparkSession) -> None:

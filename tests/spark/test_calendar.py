@@ -14,6 +14,7 @@ import pytest
 from pyspark.errors import StreamingQueryException
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
+from tests.chance import rest
 from tests.spark.test_streaming import SIMPLE, Ended, Source, settings
 
 import sparkleene as sk
@@ -85,21 +86,26 @@ def test_borders_are_those_of_date_trunc(
     assert rows_of(found) == rows_of(expected)
 
 
-QUERIES = [
+QUERIES: list[tuple[str, dict[str, Any]]] = [
     ("RETURN k, COUNT(*), SUM(A.k) PATTERN SEQ(A, B) WHERE [k] GROUP-BY k WITHIN 1 day SLIDE 1 day", {}),
     ("RETURN COUNT(*) PATTERN SEQ(A, B) WHERE [k] WITHIN 2 weeks SLIDE 1 week", {"offset": timedelta(hours=6)}),
     ("RETURN k, COUNT(*) PATTERN SEQ(A, B) GROUP-BY k WITHIN 1 quarter SLIDE 1 month", {"numbers": "exact"}),
 ]
 
 
-@pytest.mark.parametrize(("text", "more"), QUERIES, ids=["day", "week", "month"])
-def test_frames_and_paths(spark: SparkSession, events: pa.Table, tmp_path: Path, text: str, more: Any) -> None:
+WAYS = [(*QUERIES[0], "combine"), (*QUERIES[1], "sort"), (*QUERIES[2], "shuffle")]
+MORE = [(*one, strategy) for one in QUERIES for strategy in ("shuffle", "sort", "combine")]
+MORE = [way for way in MORE if way not in WAYS and (way[1].get("numbers"), way[2]) != ("exact", "combine")]
+
+
+@pytest.mark.parametrize(("text", "more", "strategy"), [*WAYS, *rest(MORE)])
+def test_frames_and_paths(
+    spark: SparkSession, events: pa.Table, tmp_path: Path, text: str, more: Any, strategy: Any
+) -> None:
     query = sk.query(text, timezone="Europe/Berlin", **more)
     expected = rows_of(query.run(events))
     frame = spark.createDataFrame(events).repartition(3)
-    strategies = ["shuffle", "sort"] + (["combine"] if more.get("numbers") != "exact" else [])
-    for strategy in strategies:
-        assert rows_of(query.run(frame, strategy=strategy).toArrow()) == expected, strategy
+    assert rows_of(query.run(frame, strategy=strategy).toArrow()) == expected
     for number in range(3):
         pq.write_table(events.slice(number * 250, 250), tmp_path / f"{number}.parquet")
     assert rows_of(query.run(str(tmp_path), engine="spark").toArrow()) == expected

@@ -1,6 +1,6 @@
 """The conformance tests on Spark: random queries and all cases of the papers, as the other engines run them.
 
-Several queries over one stream are one job, and there are few jobs here; `make soak` runs 20 times as many.
+Several queries over one stream are one job, and there are few jobs here; `make soak` runs many more.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 from hypothesis import HealthCheck, Phase, given, seed, settings
-from tests.chance import cases, chance
+from tests.chance import chance, rest
 from tests.conformance import strategies, test_papers, test_random
 from tests.conformance.engines import on_spark, together_on_spark
 from tests.conformance.found_cases import FOUND
@@ -82,9 +82,22 @@ def chosen(name: str, **kind: Any) -> list[Case]:
                 return drawn.sample(found, TOGETHER)
 
 
-@pytest.mark.parametrize("kind", KINDS, ids=str)
+QUICK = [KINDS[n] for n in (0, 3, 6, 9)]  # all semantics, with and without negation and adjacent predicates
+QUICK += [{"kinds": (window,)} for window in ("hopping", "session", "from")]
+QUICK += [kind for kind in KINDS if "float_times" in kind]  # and other windows
+QUICK += [kind for kind in KINDS[-11:] if kind not in ({"numbers": "double"}, {"once": True, "keys": True})]
+QUICK += [{"semantics": "contiguous", "clock": "timestamp", "kinds": ("none", "events")}]
+
+
+@pytest.mark.parametrize("kind", [*QUICK, *rest(kind for kind in KINDS if kind not in QUICK)], ids=str)
 def test_random_queries(spark: SparkSession, kind: dict[str, Any]) -> None:
-    for number in range(cases(1)):
+    check(spark, chosen(f"test_random_queries {kind} 0", **kind))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", KINDS, ids=str)
+def test_many_random_queries(spark: SparkSession, kind: dict[str, Any]) -> None:
+    for number in range(1, 20):
         check(spark, chosen(f"test_random_queries {kind} {number}", **kind))
 
 
@@ -130,10 +143,13 @@ def together() -> list[Any]:
         columns = [*case.expected[0]] if case.expected else []
         quick = case.cite in chosen
         groups.setdefault(f"{quick} {case.events} {case.options} {columns}", []).append(case)
-    return [
-        pytest.param(cases, id=cases[0].cite, marks=() if cases[0].cite in chosen else pytest.mark.slow)
-        for cases in groups.values()
-    ]
+    found, often = [], 0
+    for cases in groups.values():
+        marks = [] if cases[0].cite in chosen else [pytest.mark.slow]
+        often += not marks
+        marks += [pytest.mark.repeat] if not marks and often % 5 else []
+        found.append(pytest.param(cases, id=cases[0].cite, marks=marks))
+    return found
 
 
 @pytest.mark.parametrize("cases", together())

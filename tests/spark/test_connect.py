@@ -75,6 +75,7 @@ print(json.dumps([[row.id for row in frame.collect()] for frame in (spark.table(
 """
 
 
+@pytest.mark.repeat
 def test_a_replay(connect: str, tmp_path: Path) -> None:
     folder = test_replay.write_events(tmp_path / "events")
     done = subprocess.run(

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
+from tests.chance import rest
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -60,7 +61,11 @@ LINES = {
 }
 
 
-@pytest.mark.parametrize("name", sorted(path.stem for path in FOLDER.glob("*.py")))
+NAMES = sorted(path.stem for path in FOLDER.glob("*.py"))
+QUICK = ["a_seq", "by_path", "live"]  # a frame, files, and a stream
+
+
+@pytest.mark.parametrize("name", [*QUICK, *rest(name for name in NAMES if name not in QUICK)])
 def test_example_runs(
     name: str, spark: SparkSession, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

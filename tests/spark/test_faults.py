@@ -179,7 +179,7 @@ class Driver:
             if until():
                 return False
             assert self.process.poll() is None, self.err.read_text()
-            time.sleep(0.01)
+            time.sleep(0.03)
         for pid, (_, command) in self.processes().items():
             java = command.partition(" ")[0].endswith("java")
             with suppress(ProcessLookupError):
@@ -352,29 +352,47 @@ def can_mount() -> bool:
     return subprocess.run(command, capture_output=True).returncode == 0
 
 
-def test_full_disk(tmp_path: Path) -> None:
-    if not can_mount():
+@dataclass
+class Doomed:
+    """A driver that has a small disk of its own in a folder, where that can be, and is to be killed."""
+
+    driver: Driver
+    disk: Path | None
+
+
+@pytest.fixture(scope="module")
+def doomed(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Doomed]:
+    folder = tmp_path_factory.mktemp("doomed")
+    disk = folder / "disk" if can_mount() else None
+    mounted: tuple[str, ...] = ()
+    if disk is not None:
+        disk.mkdir()
+        mounted = (*UNSHARE, "sh", "-c", 'mount -t tmpfs -o size=8m tmpfs "$0" && exec "$@"', str(disk))
+    with driver(folder / "logs", "local[2]", mounted) as started:
+        yield Doomed(started, disk)
+
+
+def test_full_disk(doomed: Doomed, tmp_path: Path) -> None:
+    if doomed.disk is None:
         pytest.skip("no file system of a process's own")
+    started = doomed.driver
     table = write_rows(tmp_path / "rows", 3, 4)
-    job = Job(tmp_path / "job", tmp_path / "rows", QUERIES["linear"])
-    job.folder.mkdir()
-    mounted = (*UNSHARE, "sh", "-c", 'mount -t tmpfs -o size=8m tmpfs "$0" && exec "$@"', str(job.folder))
-    with driver(tmp_path / "logs", "local[2]", mounted) as started:
-        seen = Path(f"/proc/{started.process.pid}/root")  # the files, as the driver sees them
-        inside = replace(job, folder=seen / job.folder.relative_to("/"))
-        started.ask(job)
-        assert not started.wait(lambda: inside.batches()[1] >= 0)
-        ballast = inside.folder / "ballast"
-        with suppress(OSError), ballast.open("wb", buffering=0) as file:
-            while True:
-                file.write(bytes(4096))
-        started.wait()
-        [error] = started.answers()
-        assert error is not None and "No space left on device" in error
-        ballast.unlink()
-        check_checkpoint(inside.checkpoint)
-        assert started.run(job) is None
-        assert written(inside.sink, seen) == batch(job.query, table)
+    job = Job(doomed.disk, tmp_path / "rows", QUERIES["linear"])
+    seen = Path(f"/proc/{started.process.pid}/root")  # the files, as the driver sees them
+    inside = replace(job, folder=seen / job.folder.relative_to("/"))
+    started.ask(job)
+    assert not started.wait(lambda: inside.batches()[1] >= 0)
+    ballast = inside.folder / "ballast"
+    with suppress(OSError), ballast.open("wb", buffering=0) as file:
+        while True:
+            file.write(bytes(4096))
+    started.wait()
+    [error] = started.answers()
+    assert error is not None and "No space left on device" in error
+    ballast.unlink()
+    check_checkpoint(inside.checkpoint)
+    assert started.run(job) is None
+    assert written(inside.sink, seen) == batch(job.query, table)
 
 
 # ---- damage
@@ -527,20 +545,29 @@ def test_watermarks_that_differ_are_seen(halfway: Halfway) -> None:
     assert found is not None and "another watermark" in found
 
 
-def test_it_goes_on_without_the_last_commit(halfway: Halfway) -> None:
+def test_it_goes_on_without_the_last_commit_and_with_other_partitions(halfway: Halfway) -> None:
     job = halfway.again()
     deleted(job.checkpoint / "commits" / str(LAST))
-    assert halfway.driver.run(job) is None
+    assert halfway.driver.run(replace(job, conf={"spark.sql.shuffle.partitions": "3"})) is None
     assert written(job.sink) == halfway.expected
 
 
-def test_a_driver_that_is_killed_in_a_batch(halfway: Halfway, tmp_path: Path) -> None:
+def test_state_of_an_earlier_batch(halfway: Halfway) -> None:
+    job = halfway.again()
+    state = job.checkpoint / "state" / "0" / "1"
+    for name in ("{}.changelog", ".{}.changelog.crc"):
+        shutil.copy(state / name.format(LAST), state / name.format(LAST + 1))
+    assert complaint(job.checkpoint) is None, "no file tells"
+    error = halfway.driver.run(job)
+    assert error is not None and "error[damaged-state]" in error and "earlier batch" in error
+
+
+def test_a_driver_that_is_killed_in_a_batch(doomed: Doomed, halfway: Halfway, tmp_path: Path) -> None:
     table = write_rows(tmp_path / "rows", 3, 3)
     job = Job(tmp_path / "job", tmp_path / "rows", QUERIES["spread"])
-    with driver(tmp_path / "logs") as started:
-        started.ask(job)
-        assert not started.wait(lambda: job.batches() == (1, 0))
-        started.kill()
+    doomed.driver.ask(job)
+    assert not doomed.driver.wait(lambda: job.batches() == (1, 0))
+    doomed.driver.kill()
     assert job.batches() == (1, 0)
     check_checkpoint(job.checkpoint)
     assert halfway.driver.run(job) is None  # another driver goes on
@@ -556,6 +583,7 @@ def test_killed_workers_are_replaced(halfway: Halfway) -> None:
     assert written(job.sink) == halfway.expected
 
 
+@pytest.mark.slow
 def test_workers_that_are_killed_at_every_try(halfway: Halfway) -> None:
     job = halfway.again()
     halfway.driver.ask(job)
@@ -571,12 +599,6 @@ def test_another_query_from_a_checkpoint(halfway: Halfway) -> None:
     job = halfway.again()
     error = halfway.driver.run(replace(job, query=job.query.replace("A+", "A")))
     assert error is not None and "error[query-changed]" in error and "SEQ(A, B)" in error
-
-
-def test_other_partitions_from_a_checkpoint(halfway: Halfway) -> None:
-    job = halfway.again()
-    assert halfway.driver.run(replace(job, conf={"spark.sql.shuffle.partitions": "3"})) is None
-    assert written(job.sink) == halfway.expected
 
 
 @pytest.mark.slow

@@ -10,7 +10,7 @@ import pyarrow.parquet as pq
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from tests.chance import cases
+from tests.chance import cases, rest
 from tests.conformance import test_random
 from tests.conformance.test_results import finished_cases
 from tests.spark.test_streaming import END, SIMPLE, Ended, Source, at, events
@@ -40,8 +40,11 @@ def table() -> pa.Table:
     return pa.table({name: pa.array([row[name] for row in rows], kind) for name, kind in kinds.items()})
 
 
-@pytest.mark.parametrize("numbers", ["double", "exact"])
-@pytest.mark.parametrize("name", TEXTS)
+BOTH = [(name, numbers) for name in TEXTS for numbers in ("double", "exact")]
+QUICK = [("all", "exact"), ("ratio", "double"), ("first", "double"), ("limit", "exact")]
+
+
+@pytest.mark.parametrize(("name", "numbers"), [*QUICK, *rest(one for one in BOTH if one not in QUICK)])
 def test_frames_and_paths(spark: SparkSession, tmp_path: Path, table: pa.Table, name: str, numbers: Any) -> None:
     query = sk.query(TEXTS[name], numbers=numbers)
     expected = query.run(table)
@@ -112,15 +115,16 @@ STREAM = (
 
 
 TAILS = ["", "HAVING COUNT(*) > 1", "ORDER BY c DESC LIMIT 2", "HAVING c > 10 LIMIT 1"]
-EXACT = [pytest.param(tail, "exact", marks=[pytest.mark.slow] if tail != TAILS[2] else []) for tail in TAILS]
+STREAMS = [(tail, numbers) for numbers in ("double", "exact") for tail in TAILS]
+FEW = [("HAVING c > 10 ORDER BY c DESC LIMIT 2", "exact")]
 
 
-@pytest.mark.parametrize(("tail", "numbers"), [*((tail, "double") for tail in TAILS), *EXACT])
+@pytest.mark.parametrize(("tail", "numbers"), [*FEW, *rest(one for one in STREAMS if one not in FEW)])
 def test_streams(spark: SparkSession, tmp_path: Path, tail: str, numbers: Any) -> None:
     source = Source(spark, tmp_path / "files", SIMPLE)
     rows = [row for k, text in enumerate(("a1 a2 b3", "a1 b4", "a2 a3 a4 b5", "a11 b12", "a13 a14 b15"), 1)
             for row in events(text, k)]  # fmt: skip
-    source.add(rows[:5], rows[5:12], rows[12:], END)
+    source.add(rows[:5], rows[5:] + END)
     query = sk.query(f"{STREAM} {tail}", numbers=numbers)
     with two_partitions(spark):
         ended = Ended(query.run(source.marked()), tmp_path)

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from tests.chance import rest
 from tests.spark.test_streaming import at
 
 import sparkleene as sk
@@ -46,7 +47,7 @@ def same(value: Any) -> Any:
     return value.timestamp() if hasattr(value, "timestamp") else value
 
 
-@pytest.mark.parametrize("order", ["first", "last", "longest", "shortest", "sample"])
+@pytest.mark.parametrize("order", ["longest", "sample", *rest(["first", "last", "shortest"])])
 def test_trends_of_sessions(order: Any, spark: SparkSession, clicks: pa.Table) -> None:
     query = sk.query(SESSIONS)
     wanted = query.trends(clicks, order=order, limit=3).to_pylist()
@@ -55,22 +56,24 @@ def test_trends_of_sessions(order: Any, spark: SparkSession, clicks: pa.Table) -
     assert same(found.to_pylist()) == same(wanted)
 
 
-def test_why(spark: SparkSession, clicks: pa.Table, tmp_path: Path) -> None:
-    frame = spark.createDataFrame(clicks)
+STEPS = "RETURN user, COUNT(*) PATTERN SEQ(View+, Cart, Buy) GROUP-BY user"
+WHY: list[tuple[str, dict[str, Any]]] = [
+    (f"{STEPS} WITHIN 1 hour SLIDE 1 hour", {"group": {"user": "ann"}, "window": at(60)}),
+    ("RETURN COUNT(*) PATTERN SEQ(View, Cart) WHERE [user] AND DURATION <= 30 seconds", {}),
+    (SESSIONS, {"group": {"user": "bob"}, "window": at(180)}),
+    (STEPS.replace("GROUP-BY user", "GROUP-BY UPPER(user) AS user"), {"group": {"user": "ANN"}}),
+    (STEPS, {"group": {"user": "cat"}}),
+    ("RETURN COUNT(*) PATTERN SEQ(View, Buy) WHERE [user] WITHIN SESSION 1 minute", {"group": {"user": "ann"}}),
+]
+
+
+@pytest.mark.parametrize(("text", "asked"), [*WHY[:4], *rest(WHY[4:])])
+def test_why(spark: SparkSession, clicks: pa.Table, tmp_path: Path, text: str, asked: dict[str, Any]) -> None:
     pq.write_table(clicks, tmp_path / "a.parquet")
-    steps = "RETURN user, COUNT(*) PATTERN SEQ(View+, Cart, Buy) GROUP-BY user"
-    for text, asked in [
-        (steps, {"group": {"user": "cat"}}),
-        (f"{steps} WITHIN 1 hour SLIDE 1 hour", {"group": {"user": "ann"}, "window": at(60)}),
-        ("RETURN COUNT(*) PATTERN SEQ(View, Cart) WHERE [user] AND DURATION <= 30 seconds", {}),
-        (SESSIONS, {"group": {"user": "bob"}, "window": at(180)}),
-        ("RETURN COUNT(*) PATTERN SEQ(View, Buy) WHERE [user] WITHIN SESSION 1 minute", {"group": {"user": "ann"}}),
-        (steps.replace("GROUP-BY user", "GROUP-BY UPPER(user) AS user"), {"group": {"user": "ANN"}}),
-    ]:  # fmt: skip
-        query = sk.query(text)
-        wanted = str(query.why(clicks, **asked))  # type: ignore[arg-type]
-        assert str(query.why(frame, **asked)) == wanted  # type: ignore[arg-type]
-        assert str(query.why(str(tmp_path), **asked)) == wanted  # type: ignore[arg-type]
+    query = sk.query(text)
+    wanted = str(query.why(clicks, **asked))
+    assert str(query.why(spark.createDataFrame(clicks), **asked)) == wanted
+    assert str(query.why(str(tmp_path), **asked)) == wanted
 
 
 def test_why_of_keys_that_are_numbers(spark: SparkSession) -> None:
@@ -82,25 +85,27 @@ def test_why_of_keys_that_are_numbers(spark: SparkSession) -> None:
         query.why(frame, group={"u": "one"})
 
 
-def test_pictures(spark: SparkSession, clicks: pa.Table, tmp_path: Path) -> None:
+PICTURES: list[tuple[str, dict[str, Any]]] = [
+    (SESSIONS, {"group": {"user": "bob"}}),
+    ("RETURN COUNT(*) PATTERN View+ WITHIN 10 minutes SLIDE 5 minutes", {}),
+    (SESSIONS, {}),
+    ("RETURN COUNT(*) PATTERN SEQ(View+, Buy) WHERE [user]", {}),
+]
+
+
+@pytest.mark.parametrize(("text", "asked"), [*PICTURES[:2], *rest(PICTURES[2:])])
+def test_pictures(spark: SparkSession, clicks: pa.Table, tmp_path: Path, text: str, asked: dict[str, Any]) -> None:
     """The rows of the window and group with most trends are drawn as in this process."""
     pq.write_table(clicks, tmp_path / "a.parquet")
-    frame = spark.createDataFrame(clicks).repartition(3)
-    for text, asked in [
-        (SESSIONS, {}),
-        (SESSIONS, {"group": {"user": "bob"}}),
-        ("RETURN COUNT(*) PATTERN View+ WITHIN 10 minutes SLIDE 5 minutes", {}),
-        ("RETURN COUNT(*) PATTERN SEQ(View+, Buy) WHERE [user]", {}),
-    ]:  # fmt: skip
-        query = sk.query(text)
-        wanted = query.plot_trends(clicks, **asked)  # type: ignore[arg-type]
-        assert wanted.trends
-        for found in (
-            query.plot_trends(frame, **asked),  # type: ignore[arg-type]
-            query.plot_trends(str(tmp_path), engine="spark", **asked),  # type: ignore[arg-type]
-        ):
-            assert (found.caption, found.labels, found.trends) == (wanted.caption, wanted.labels, wanted.trends)
-            assert [one.timestamp() for one in found.times] == [one.timestamp() for one in wanted.times]
+    query = sk.query(text)
+    wanted = query.plot_trends(clicks, **asked)
+    assert wanted.trends
+    for found in (
+        query.plot_trends(spark.createDataFrame(clicks).repartition(3), **asked),
+        query.plot_trends(str(tmp_path), engine="spark", **asked),
+    ):
+        assert (found.caption, found.labels, found.trends) == (wanted.caption, wanted.labels, wanted.trends)
+        assert [one.timestamp() for one in found.times] == [one.timestamp() for one in wanted.times]
 
 
 def test_why_in_days_of_the_session(spark: SparkSession, clicks: pa.Table) -> None:

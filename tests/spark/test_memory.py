@@ -13,6 +13,7 @@ from unittest.mock import patch
 import pyarrow as pa
 import pytest
 from pyspark.sql import functions as F
+from tests.chance import rest
 
 import sparkleene as sk
 from sparkleene.spark import batch, sorting
@@ -78,7 +79,7 @@ def run(
 
 
 @pytest.mark.skipif(not Path("/proc/self/clear_refs").exists(), reason="the peak of memory is read from Linux")
-@pytest.mark.parametrize("window", ["WITHIN 10000 SLIDE 5000", ""])
+@pytest.mark.parametrize("window", ["WITHIN 10000 SLIDE 5000", *rest([""])])
 def test_a_long_sub_stream(spark: SparkSession, window: str, tmp_path: Path) -> None:
     query = sk.query(f"{RETURN} PATTERN SEQ(A, B) WHERE [k] {window}")
     data = frame(spark, 300_000, 1)
@@ -91,8 +92,11 @@ def test_a_long_sub_stream(spark: SparkSession, window: str, tmp_path: Path) -> 
         assert one == pytest.approx(other, rel=1e-9)
 
 
-@pytest.mark.parametrize("group", ["", "GROUP-BY k"])
-@pytest.mark.parametrize("window", ["", "WITHIN 5000 SLIDE 2500", "WITHIN 300", "WITHIN 50 EVENTS SLIDE 20 EVENTS"])
+WINDOWS = ("WITHIN 5000 SLIDE 2500", "WITHIN 300", "WITHIN 50 EVENTS SLIDE 20 EVENTS", "")
+WAYS = [(window, group) for window in WINDOWS for group in ("", "GROUP-BY k")]
+
+
+@pytest.mark.parametrize(("window", "group"), [*WAYS[1::3], *rest(WAYS[::3] + WAYS[2::3])])
 def test_keys(spark: SparkSession, window: str, group: str, tmp_path: Path) -> None:
     query = sk.query(
         f"{RETURN} PATTERN SEQ(A, B) WHERE [k] {group} {window}".replace("RETURN", f"RETURN {'k,' * bool(group)}")

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 import pytest
+from tests.chance import rest
 from tests.conformance.engines import in_order
 from tests.conformance.test_once import many
 from tests.spark.test_streaming import Ended, Source, at, near, settings
@@ -29,8 +30,10 @@ QUERIES = {
 }
 
 
-@pytest.mark.parametrize("strategy", [None, "sort"])
-@pytest.mark.parametrize("name", QUERIES)
+ALL = [(name, strategy) for strategy in (None, "sort") for name in QUERIES]
+
+
+@pytest.mark.parametrize(("name", "strategy"), [*ALL[1::3], *rest(ALL[::3] + ALL[2::3])])
 def test_batch(spark: SparkSession, name: str, strategy: Any) -> None:
     """Results are those of this process, in the same types."""
     table = many(300, "on spark")
@@ -66,6 +69,7 @@ def test_workload(spark: SparkSession) -> None:
     assert sorted(there, key=order) == sorted(here, key=order)
 
 
+@pytest.mark.repeat
 def test_stream(spark: SparkSession, tmp_path: Path) -> None:
     """A stream gives what a batch of all its rows gives."""
     schema = pa.schema(

@@ -1,8 +1,9 @@
-"""State of one partition that is older than that of the others is noticed, and nothing else is taken for it."""
+"""State of one partition that is older than that of the others is noticed, see test_faults.py; nothing else is
+taken for it.
+"""
 
 from __future__ import annotations
 
-import shutil
 import warnings
 from collections.abc import Iterator
 from pathlib import Path
@@ -10,7 +11,6 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 from pyspark.sql import functions as F
-from tests.spark.test_faults import LAST, QUERIES, complaint, stopped_halfway, written
 from tests.spark.test_streaming import END, TEXT, Source, at, events, plain, settings
 
 import sparkleene as sk
@@ -31,21 +31,6 @@ def two_partitions(spark: SparkSession) -> Iterator[None]:
 @pytest.fixture
 def source(spark: SparkSession, tmp_path: Path) -> Source:
     return Source(spark, tmp_path / "files")
-
-
-@pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="finds processes in /proc")
-def test_a_partition_of_an_earlier_batch(tmp_path: Path) -> None:
-    with stopped_halfway(tmp_path, QUERIES["linear"]) as halfway:
-        job = halfway.again()
-        state = job.checkpoint / "state" / "0" / "1"
-        for name in ("{}.changelog", ".{}.changelog.crc"):
-            shutil.copy(state / name.format(LAST), state / name.format(LAST + 1))
-        assert complaint(job.checkpoint) is None, "no file tells"
-        error = halfway.driver.run(job)
-        assert error is not None and "error[damaged-state]" in error and "earlier batch" in error
-        job = halfway.again()
-        assert halfway.driver.run(job) is None
-        assert written(job.sink) == halfway.expected
 
 
 class Continued:
@@ -84,6 +69,7 @@ def test_batches_without_a_task_are_no_gap(spark: SparkSession, tmp_path: Path) 
     assert {*stream.gaps()} == {0, None}
 
 
+@pytest.mark.repeat
 def test_operators_one_after_the_other_are_no_gap(source: Source, tmp_path: Path) -> None:
     query = sk.query("RETURN COUNT(*), SUM(A.n) AS n PATTERN A+ WHERE A.n > 0 WITHIN 20 seconds SLIDE 20 seconds")
     stream = Continued(tmp_path)

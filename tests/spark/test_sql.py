@@ -263,7 +263,7 @@ UNSURE = {"terms": 0, "none": 0}
 BATCH = st.lists(st.one_of(TRUTH, TRUTH, TRUTH, NUMBER), min_size=50, max_size=50)
 
 
-@settings(max_examples=cases(8), phases=[Phase.generate], suppress_health_check=list(HealthCheck))
+@settings(max_examples=cases(12), phases=[Phase.generate], suppress_health_check=list(HealthCheck))
 @given(BATCH, st.booleans(), st.sampled_from(ZONES))
 def test_terms_mean_what_the_engine_means(spark, frame, terms, ansi, zone):
     wanted, columns = [], []

@@ -10,6 +10,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from tests.chance import rest
 from tests.spark.test_streaming import Ended, Source, at, plain
 from tests.spark.test_streaming import settings as spark_settings
 
@@ -100,7 +101,7 @@ def parts(events: pa.Table, number: int) -> list[list[dict[str, Any]]]:
     return [rows[i : i + size] for i in range(0, len(rows), size)]
 
 
-@pytest.mark.parametrize("numbers", ["double", pytest.param("exact", marks=pytest.mark.slow)])
+@pytest.mark.parametrize("numbers", rest(["double", "exact"]))
 def test_streams(
     numbers: Literal["double", "exact"], spark: SparkSession, tmp_path: Path, events: pa.Table
 ) -> None:

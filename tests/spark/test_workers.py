@@ -55,6 +55,7 @@ def test_what_a_worker_lacks(spark: SparkSession, monkeypatch: pytest.MonkeyPatc
     assert found.code == "worker-python" and f"PYSPARK_PYTHON={sys.executable}" in str(found.help)
 
 
+@pytest.mark.slow
 def test_a_session_of_an_environment_that_is_not_active(tmp_path: Path) -> None:
     """A session of one's own, whose workers run another Python: here one without any packages."""
     venv.create(tmp_path / "bare", symlinks=True)

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import HealthCheck, assume, given, note, settings
 from hypothesis import strategies as st
 from pyspark.errors import PySparkException
-from tests.chance import SOAK, cases
+from tests.chance import SOAK, cases, rest
 from tests.conformance.strategies import SEMANTICS, Case
 from tests.conformance.test_random import same, table
 from tests.spark.test_batch import TABLE, plain
@@ -313,11 +313,12 @@ def test_strategies(events: DataFrame, strategy: Any) -> None:
 
 
 @pytest.mark.spark
-def test_queries_one_by_one(events: DataFrame, folder: Path) -> None:
-    made = workload(MORE, "never")
+@pytest.mark.parametrize("names", [["many", "windows", "rising", "all", "words"], *rest([[*MORE]])], ids=len)
+def test_queries_one_by_one(events: DataFrame, folder: Path, names: list[str]) -> None:
+    texts = {name: MORE[name] for name in names}
+    made = workload(texts, "never")
     matches(made.run(events), made, TABLE)
-    texts = {name: text for name, text in MORE.items() if "word" not in text}
-    few = workload(texts, "never")
+    few = workload({name: text for name, text in texts.items() if "word" not in text}, "never")
     matches(few.run(folder, engine="spark"), few, FILES)
 
 
@@ -460,8 +461,12 @@ def test_errors_name_the_query(events: DataFrame, folder: Path) -> None:
             workload(kinds).run(data, engine="spark")
 
 
+ERRORS = [("frame", "overflow"), ("path", "not-exact"), *rest([("frame", "not-exact"), ("path", "overflow")])]
+
+
 @pytest.mark.spark
-def test_errors_in_the_data_name_the_query(spark: SparkSession, tmp_path: Path) -> None:
+@pytest.mark.parametrize(("source", "error"), ERRORS)
+def test_errors_in_the_data_name_the_query(spark: SparkSession, tmp_path: Path, source: str, error: str) -> None:
     rows = pa.table(
         {
             "time": [1, 2, 3],
@@ -477,12 +482,12 @@ def test_errors_in_the_data_name_the_query(spark: SparkSession, tmp_path: Path) 
         "second": "RETURN COUNT(*) AS other PATTERN SEQ(A, B) WHERE [k] AND A.x * 8 > 3",
     }
     wide = {"first": over["first"], "second": "RETURN SUM(A.f) PATTERN SEQ(A, B) WHERE [k]"}
-    for data in (spark.createDataFrame(rows), str(tmp_path / "rows")):
-        for texts, options, error in ((over, {}, "overflow"), (wide, {"numbers": "exact"}, "not-exact")):
-            with pytest.raises((sk.SparkleeneError, PySparkException)) as raised:
-                workload(texts, **options).run(data, engine="spark").toArrow()
-            assert f"error[{error}]" in str(raised.value)
-            assert error != "overflow" or "--> second:1:" in str(raised.value)
+    data = spark.createDataFrame(rows) if source == "frame" else str(tmp_path / "rows")
+    made = workload(over) if error == "overflow" else workload(wide, numbers="exact")
+    with pytest.raises((sk.SparkleeneError, PySparkException)) as raised:
+        made.run(data, engine="spark").toArrow()
+    assert f"error[{error}]" in str(raised.value)
+    assert error != "overflow" or "--> second:1:" in str(raised.value)
 
 
 @pytest.mark.spark

@@ -20,7 +20,7 @@ import pytest
 from hypothesis import assume, given, note, settings
 from hypothesis import strategies as st
 from pyspark.errors import StreamingQueryException
-from tests.chance import SOAK, cases
+from tests.chance import SOAK, cases, rest
 from tests.conformance.strategies import SEMANTICS, windows
 from tests.conformance.test_random import Rows
 from tests.ongoing.test_live import TIMED, bounded
@@ -578,7 +578,7 @@ def test_restart_late_rows_and_other_queries(source: Source, tmp_path: Path) -> 
         Ended(workload(some).run(source.marked("6 seconds")), tmp_path, sink="parquet")
 
 
-@pytest.mark.parametrize("sharing", ["auto", "never"])
+@pytest.mark.parametrize("sharing", ["auto", *rest(["never"])])
 def test_updates_on_spark(source: Source, tmp_path: Path, sharing: Any) -> None:
     texts = {name: text.replace("WHERE [k]", "") for name, text in TEXTS.items()}
     made = workload(texts, sharing)

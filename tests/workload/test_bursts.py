@@ -16,6 +16,11 @@ from sparkleene.workload import Workload, workload
 
 COMMON = ("T+", "(SEQ(T, U))+", "SEQ(T+, U+)", "SEQ(T, U)", "(T OR U)+", "SEQ(T, T t, U)", "SEQ(T{1,2}, U*)")
 ENDS = ("", "E", "E+", "P1", "NOT X, E", "NOT P2, E+", "NOT U")  # what one forbids another may want
+LOWS = (
+    ", MIN(T.v) AS least, SUM(T.v) AS s",
+    ", MAX(T.v) AS most",
+    ", MAX(LENGTH) AS longest, MIN(SUM(T.v)) AS low",
+)
 LOCAL = ("", "T.v > 1", "T.v > 2", "U.v < 3")
 
 
@@ -36,7 +41,7 @@ def workloads(draw: st.DrawFn) -> dict[str, str]:
         local = draw(st.sampled_from(LOCAL))
         where = f" WHERE {local}" if local and local[0] in middle else ""
         more = ["", ", COUNT(P1) AS m"] if "P1" in parts else [""]
-        more += [", SUM(T.v) AS s", ", AVG(T.v) AS a"] if "T" in middle and "T{" not in middle else []
+        more += [", SUM(T.v) AS s", ", AVG(T.v) AS a", *LOWS] if "T" in middle and "T{" not in middle else []
         returns = f"COUNT(*) AS n{draw(st.sampled_from(more))}"
         texts[f"q{number}"] = f"RETURN {returns} PATTERN SEQ({pattern}){where}"
     return texts
@@ -52,8 +57,8 @@ def streams(draw: st.DrawFn) -> pa.Table:
         types += [kind] * count if kind[-1].isdigit() else [kind[i % len(kind)] for i in range(count)]
     steps = draw(st.sampled_from([(1,), (1, 1, 1, 0), (1, 0)]))
     times = np.cumsum([steps[i % len(steps)] for i in range(len(types))]).tolist()
-    values = draw(st.lists(st.integers(1, 3), min_size=len(types), max_size=len(types)))
-    return pa.table({"time": times, "type": types, "v": values})
+    values = draw(st.lists(st.sampled_from([1, 2, 3, None]), min_size=len(types), max_size=len(types)))
+    return pa.table({"time": times, "type": types, "v": pa.array(values, pa.int64())})
 
 
 def forced(texts: dict[str, str], choice: bytes | None, **options: Any) -> Workload:
@@ -94,7 +99,7 @@ def test_every_sequence_of_decisions(texts: dict[str, str], table: pa.Table, cos
 def test_decisions_in_windows_and_sub_streams(table: pa.Table, choice: bytes) -> None:
     table = table.append_column("u", pa.array([i % 2 for i in range(table.num_rows)]))
     texts = {
-        f"q{i}": f"RETURN u, COUNT(*) AS n, AVG(T.v) AS m PATTERN SEQ(P{i}, (SEQ(T, U))+)"
+        f"q{i}": f"RETURN u, COUNT(*) AS n, AVG(T.v) AS m, MIN(U.v) AS low PATTERN SEQ(P{i}, (SEQ(T, U))+)"
         " WHERE [u] GROUP-BY u WITHIN 9 SLIDE 4"
         for i in range(4)
     }
@@ -113,3 +118,15 @@ def test_what_is_counted() -> None:
     assert found.rows == 66 and found.shared_rows == 64
     assert found.snapshots == 20 and found.matrices == 1 and found.columns == 3
     assert "T, U" in str(made.stats)
+
+
+def test_minima_and_measures_share_bursts() -> None:
+    returns = "COUNT(*), MIN(T.v) AS least, MAX(SUM(U.v)) AS most"
+    texts = {f"q{i}": f"RETURN {returns} PATTERN SEQ(P{i}, (SEQ(T, U))+, E)" for i in range(20)}
+    types = ["P0", "P1", *"TUTUTUTU" * 8, "E", "T", "U"]
+    table = pa.table({"time": range(len(types)), "type": types, "v": [i * 7 % 11 - 5 for i in range(len(types))]})
+    made = workload(texts)
+    assert made.run(table).equals(workload(texts, "never").run(table))
+    (found,) = [one for one in made.stats if "T" in one.types]
+    assert found.types == ("T", "U") and found.shared == 1 and found.shared_rows == 64 and found.snapshots == 20
+    assert "and is shared from" in made.explain()

@@ -23,6 +23,7 @@ from sparkleene.engine.arrays import Arrays
 from sparkleene.engine.run import Run
 from sparkleene.kernels import bursts as kernel
 from sparkleene.kernels.bursts import BURST, CLOSED, PRODUCT, STEP
+from sparkleene.kernels.vectors import Table
 from sparkleene.language.query_files import read_query_file
 from sparkleene.workload import Sharing, Workload, workload
 
@@ -95,11 +96,11 @@ def test_table_3_shared_propagation() -> None:
     assert (g.inner[t], g.outer[t]) == (1, 1)  # B, and the snapshot x before it
     sums = [0]
     for length in (1, 2, 3, 4):
-        value, scratch = np.eye(2), np.zeros((2, 2))
-        run_rows(
-            given.program, g, given.events, group, first, first + length, np.zeros(2, np.uint64), value, scratch
-        )
-        sums.append(int(value[0, 1]))
+        none = np.zeros((2, 0))
+        matrix, scratch = Table(np.eye(2), none), Table(np.zeros((2, 2)), none)
+        burst = (group, first, first + length)
+        run_rows(given.program, g, given.events, *burst, np.zeros(2, np.uint64), matrix, scratch)
+        sums.append(int(matrix.value[0, 1]))
     assert [b - a for a, b in pairwise(sums)] == [1, 2, 4, 8]
     assert sums[-1] == 15  # 15 * 2 and 15 * 1 in table 4
 

@@ -29,17 +29,29 @@ def label_masks(
 
     A bit is set where the row is of the label's type and satisfies all local predicates of the label.
     """
-    count = len(bound.labels)
+    return apply_local(bound, table, type_masks(bound, table, type_column, place, threads), place)
+
+
+def type_masks(
+    bound: Bound, table: pa.Table, type_column: str | None, place: Place = Place(), threads: int = 1
+) -> Masks:
+    """Return for each row the bits of the labels that it can have by its type alone."""
     dtype = _mask_type(bound, place)
     if bound.types is not None:
-        masks = _defined_types(bound, table, dtype, place)
-    elif type_column is None:
-        masks = np.full(table.num_rows, (1 << count) - 1, dtype)
-    else:
-        bits: dict[str, int] = {}
-        for i, label in enumerate(bound.labels):
-            bits[label.type] = bits.get(label.type, 0) | 1 << i
-        masks = _masks_by_type(find_column(table, (type_column,), place), bits, dtype, type_column, threads, place)
+        return _defined_types(bound, table, dtype, place)
+    if type_column is None:
+        return np.full(table.num_rows, (1 << len(bound.labels)) - 1, dtype)
+    bits: dict[str, int] = {}
+    for i, label in enumerate(bound.labels):
+        bits[label.type] = bits.get(label.type, 0) | 1 << i
+    return _masks_by_type(find_column(table, (type_column,), place), bits, dtype, type_column, threads, place)
+
+
+def apply_local(bound: Bound, table: pa.Table, typed: Masks, place: Place = Place()) -> Masks:
+    """Return masks by types without the bits of labels whose local predicates do not hold."""
+    if not any(bound.local):
+        return typed
+    masks, dtype = typed.copy(), typed.dtype
     seen: dict[Term, Masks] = {}
     for i, terms in enumerate(bound.local):
         for term in terms:

@@ -45,10 +45,10 @@ class Bursts:
     choice: Array
     lock: Lock = field(default_factory=Lock)
 
-    def with_costs(self, dtype: Any, columns: int, sums: int) -> BurstArrays:
-        """Return the arrays with the costs of a number system."""
-        cost = _costs_of(np.dtype(dtype).name, columns, sums)
-        worth = np.array([_worth(copies, cost, not sums) for copies in self.copies], np.int64)
+    def with_costs(self, dtype: Any, columns: int, carried: int) -> BurstArrays:
+        """Return the arrays with the costs of a number system, where a count carries this many sums and minima."""
+        cost = _costs_of(np.dtype(dtype).name, columns, carried)
+        worth = np.array([_worth(copies, cost, not carried) for copies in self.copies], np.int64)
         each = np.tile(cost, (self.graphlets.template.size, 1))
         if self.choice.size:  # groups of copies in turn, instead of by cost
             share = np.resize(self.choice, len(each)) != 0
@@ -173,7 +173,7 @@ def expected(template: Template, copies: int, steps: Any, sums: int = 0) -> tupl
 
 
 def pays_from(copies: Copies, sums: int = 0) -> int | None:
-    """Return from how many rows on a burst is expected to be shared if so many sums are taken, None for never."""
+    """Return from how many rows on a burst is expected to be shared, with sums and minima; None for never."""
     found = _worth(copies, _costs_of("complex128", 1, sums), not sums)
     return None if found >= NEVER else found
 

@@ -15,11 +15,11 @@ from sparkleene.columns.fields import decode, find_column, simplify
 from sparkleene.columns.labels import label_masks
 from sparkleene.columns.times import Time
 from sparkleene.engine.grid import Clock, Grid, trailing_starts
-from sparkleene.engine.results import WINDOW, write_results
+from sparkleene.engine.results import write_results
 from sparkleene.engine.run import Run
 from sparkleene.engine.trend_rows import TAKEN, free_name
 from sparkleene.engine.trends import count_only, find_trends
-from sparkleene.engine.windows import KeyRange, rows_between
+from sparkleene.engine.windows import WINDOW, KeyRange, rows_between
 from sparkleene.errors import Place
 from sparkleene.language.bound import Bound, Drawn, Key, Window
 from sparkleene.plan.part import Part

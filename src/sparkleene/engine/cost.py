@@ -15,6 +15,7 @@ import numpy as np
 from sparkleene.columns.arrow import Array
 from sparkleene.engine.arrays import Arrays
 from sparkleene.engine.automaton import count_ways, longest_path
+from sparkleene.engine.windows import find_distinct
 from sparkleene.kernels import totals, words
 from sparkleene.kernels.program import Program
 from sparkleene.plan.plan import Plan
@@ -23,6 +24,7 @@ Span = tuple[Array, Array]  # windows: rows from, rows to
 
 SAFE_BITS = 960  # results below 2**960 cannot overflow a double on the way
 STRETCH = 1 << 16  # the shortest stretch worth a task of its own
+WORTH_DOUBLES = 4  # lanes from which on doubles are tried first, being so much faster than wide numbers
 WORTH_WORDS = 50_000  # rows from which on it pays to compile a kernel for words of symbols
 PAIR, PAIR_CODE = 7.0, 20.0  # two events compared in a scan, and more for the code of what does not separate
 CELL = 16  # bytes that a row costs per column, in a shuffle or in memory
@@ -216,7 +218,7 @@ def _costs(program: Program, states: int, by_table: bool, spans: Sequence[Span])
     """Return the nanoseconds for every window by itself, and for units that are composed."""
     vector, matrix = (WORDS, WORDS_MATRIX) if by_table else (ROW, ROW + ROW_MATRIX * states)
     rows = max(_extent(lo, hi) for lo, hi in spans)
-    borders = np.unique(np.concatenate([one for span in spans for one in span])).size
+    borders = find_distinct(np.concatenate([one for span in spans for one in span])).size
     composed = rows * matrix + borders * (UNIT * by_table + 2 * _products(program) * states**3)
     return sum(int((hi - lo).sum()) for lo, hi in spans) * vector, composed
 

@@ -12,7 +12,7 @@ from sparkleene.columns.arrow import Array
 from sparkleene.engine import cost
 from sparkleene.engine.arrays import Arrays, Runnable, widen_symbols
 from sparkleene.engine.substreams import read_only
-from sparkleene.engine.windows import Windows
+from sparkleene.engine.windows import Windows, find_distinct
 from sparkleene.kernels import bursts as burst_kernel
 from sparkleene.kernels import (
     divide,
@@ -152,6 +152,15 @@ class _Execution:
             return None
         return totals.prepare(self.program)
 
+    @cached_property
+    def _tries_doubles(self) -> bool:
+        """Whether long windows are run in doubles first, and again in wide numbers if something is infinite.
+
+        Whatever overflows on the way to a result makes it infinite, or not a number.
+        """
+        trees = self.runnable.kernel == "trees"
+        return trees and fenwick.count_lanes(self.program, self.arrays.predicates) >= cost.WORTH_DOUBLES
+
     def run(self, lo: Array, hi: Array, composes: bool) -> Results:
         """Evaluate the windows lo[k]:hi[k], ordered by sub-stream.
 
@@ -204,29 +213,38 @@ class _Execution:
             linear.run(program, events, field, lo, hi, out)
         else:
             counter = np.zeros_like(bursts.counter)
-            priced = bursts.with_costs(field.one.dtype, field.one.size, program.sum_of.size)
+            carried = program.sum_of.size + program.low_adds.size
+            priced = bursts.with_costs(field.one.dtype, field.one.size, carried)
             burst_kernel.run(program, priced, events, field, lo, hi, out, counter)
             bursts.count(counter)
 
     def _run_by_size(self, lo: Array, hi: Array, results: Results) -> None:
-        """Run short windows in plain doubles and long ones in wide numbers."""
+        """Run short windows in plain doubles and long ones in wide numbers, where these are needed."""
         plain = cost.fits_doubles(self.arrays, self.program, hi - lo)
-        for chosen, dtype in ((plain, np.float64), (~plain, WIDE)):
-            index = np.flatnonzero(chosen)
-            if not index.size:
-                continue
-            field = NumberSystem(np.ones(1, dtype), np.zeros(1, np.uint64))
-            some_lo, some_hi = lo[index], hi[index]
-            out = np.zeros((index.size, *results.values.shape[1:]), dtype)
-            out_low = np.full((index.size, *results.lows.shape[1:]), np.inf)
+        tries = not plain.all() and self._tries_doubles
+        self._run_some(plain | tries, np.float64, lo, hi, results)
+        if tries:
+            plain |= np.isfinite(results.values.real).all(axis=(1, 2))
+        self._run_some(~plain, WIDE, lo, hi, results)
 
-            def task(part: slice) -> None:
-                given = (some_lo[part], some_hi[part], Table(out[part], out_low[part]))  # noqa: B023
-                self.run_each(self.arrays.events, field, *given)  # noqa: B023
+    def _run_some(self, chosen: Array, dtype: type, lo: Array, hi: Array, results: Results) -> None:
+        """Run some windows in one number system."""
+        count = int(chosen.sum())
+        if not count:
+            return
+        index = slice(None) if count == lo.size else np.flatnonzero(chosen)
+        field = NumberSystem(np.ones(1, dtype), np.zeros(1, np.uint64))
+        some_lo, some_hi = lo[index], hi[index]
+        out = np.zeros((count, *results.values.shape[1:]), dtype)
+        out_low = np.full((count, *results.lows.shape[1:]), np.inf)
 
-            self.pool.map(task, shares(some_hi - some_lo, self.threads))
-            results.values[index] = to_wide(out)
-            results.lows[index] = out_low
+        def task(part: slice) -> None:
+            given = (some_lo[part], some_hi[part], Table(out[part], out_low[part]))
+            self.run_each(self.arrays.events, field, *given)
+
+        self.pool.map(task, shares(some_hi - some_lo, self.threads))
+        results.values[index] = to_wide(out)
+        results.lows[index] = out_low
 
     def _run_row_stacks(self, lo: Array, hi: Array, results: Results) -> None:
         """Run windows that overlap over the rows themselves, each of which comes and goes once."""
@@ -269,10 +287,10 @@ class _Execution:
         count = np.diff(np.append(first, lo.size))
         stretch_hi = hi[np.append(first[1:], lo.size) - 1]
         plain = cost.fits_doubles(self.arrays, program, stretch_hi - lo[first])
-        for short in (True, False):
-            dtype = np.float64 if short else WIDE
-            for columns in np.unique(count[plain == short]).tolist():
-                index = np.flatnonzero((plain == short) & (count == columns))
+
+        def run(chosen: Array, dtype: type) -> None:
+            for columns in np.unique(count[chosen]).tolist():
+                index = np.flatnonzero(chosen & (count == columns))
                 windows = (first[index][:, None] + np.arange(columns)).ravel()
                 field = NumberSystem(np.ones(columns, dtype), np.zeros(columns, np.uint64))
                 out = np.zeros((windows.size, *values.shape[1:]), dtype)
@@ -290,6 +308,12 @@ class _Execution:
 
                 self.pool.map(task, shares(some_hi - some_lo, self.threads))
                 values[windows] = to_wide(out)
+
+        tries = not plain.all() and self._tries_doubles
+        run(plain | tries, np.float64)
+        if tries:
+            plain |= np.logical_and.reduceat(np.isfinite(values.real).all(axis=(1, 2)), first)
+        run(~plain, WIDE)
 
     def _run_wait_stack(self, waits: wait_stack.WaitStack, lo: Array, hi: Array, results: Results) -> None:
         """Run skip-till-next-match with one comparison; without forks nothing outgrows a double."""
@@ -401,7 +425,7 @@ def find_units(spans: Sequence[cost.Span]) -> cost.Span:
     [[0, 4, 6, 12], [4, 6, 10, 15]]
     """
     starts, ends = (np.sort(np.concatenate(each), kind="stable") for each in zip(*spans, strict=True))
-    borders = np.unique(np.concatenate([starts, ends]))
+    borders = find_distinct(np.concatenate([starts, ends]))
     depth = np.searchsorted(starts, borders, "right") - np.searchsorted(ends, borders, "right")
     inside = np.flatnonzero(depth[:-1])
     return borders[inside], borders[inside + 1]

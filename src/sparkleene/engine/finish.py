@@ -14,8 +14,9 @@ from sparkleene.columns.keys import codes, combine_codes
 from sparkleene.columns.reading import Options
 from sparkleene.columns.row_values import row_values
 from sparkleene.columns.schema import result_schema
+from sparkleene.engine.cells import rank_groups
 from sparkleene.engine.finish_exact import ExactValues, exact_outputs
-from sparkleene.engine.results import WINDOW, rank_groups
+from sparkleene.engine.windows import WINDOW
 from sparkleene.errors import Place
 from sparkleene.language.bound import Bound, Field, Finish, Term
 from sparkleene.plan.plan import Plan

@@ -69,15 +69,16 @@ def spread_rows(plan: Plan, keys: KeyCodes, mask: Array, typed: Array) -> tuple[
 def _find_sub_streams(rows: _Rows, restricted: list[int]) -> dict[int, Array]:
     """Return the codes of all sub-streams worth having, by key.
 
-    Sub-streams are all combinations of values that exist beside each other. A label that every trend has
-    narrows them to the combinations that its events have.
+    Sub-streams are all combinations of values that exist beside each other. Labels of which every trend has one
+    narrow them to the combinations that their events have.
     """
     plan, keys, base, mask = rows.plan, rows.keys, rows.base, rows.mask
-    seed = max(plan.mandatory, key=lambda label: len(rows.bound_by[label]), default=-1)
-    known = sorted(rows.bound_by[seed]) if seed >= 0 else []
+    seeds = [max(labels, key=lambda label: len(rows.bound_by[label]), default=-1)
+             for labels in plan.mandatory_by_operand]  # fmt: skip
+    known = sorted(frozenset.intersection(*(rows.bound_by[seed] for seed in seeds))) if min(seeds) >= 0 else []
     here = base >= 0
     if known:
-        here &= mask & rows.bits([seed]) != 0
+        here &= mask & rows.bits(set(seeds)) != 0
         for k in known:
             here &= keys.codes[k] >= 0
     index = np.flatnonzero(here)

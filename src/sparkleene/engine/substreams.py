@@ -16,7 +16,7 @@ from sparkleene.columns.arrow import Array, make_array
 from sparkleene.columns.compare import dense_ranks
 from sparkleene.columns.expressions import evaluate
 from sparkleene.columns.keys import codes, combine_codes
-from sparkleene.columns.labels import label_masks, read_masks
+from sparkleene.columns.labels import apply_local, read_masks, type_masks
 from sparkleene.columns.reading import Options
 from sparkleene.columns.times import Time
 from sparkleene.engine.memo import Memo
@@ -64,11 +64,8 @@ def order_rows(
 ) -> SubStreams:
     """Divide a table into sub-streams and put their rows in order; keys that others have read are in the memo."""
     bound = plan.bound
-    if options.masks:
-        mask = read_masks(bound, table, options.masks[0])
-    else:
-        mask = label_masks(bound, table, options.type, place, threads)
-    mask, clock = read_only(mask), read_only(time.values)
+    mask, typed = _masks(plan, table, options, threads, place)
+    clock = read_only(time.values)
     tick = _ticks(clock, table, options.tiebreak, place)
     if not bound.keys:
         return _order_whole(table.num_rows, tick, clock, mask, threads, time.ticks_per_ms)
@@ -81,7 +78,6 @@ def order_rows(
         if not plan.every_row:
             code = np.where(mask == 0, code.dtype.type(-1), code)
     else:
-        typed = _types_alone(plan, table, mask, options, place)
         code, of_row, mask, of_sub = spread_rows(plan, keys, mask, typed)
     rows, bounds = sort.by_code(read_only(code), len(of_sub[0]) if of_sub else 0)
     spread = tick if of_row is None else read_only(tick[of_row])
@@ -156,14 +152,15 @@ def _survey(tick: Array, threads: int) -> tuple[bool, bool]:
     return any(falls), any(ties)
 
 
-def _types_alone(plan: Plan, table: pa.Table, mask: Array, options: Options, place: Place) -> Array:
-    """Return the labels that rows can have by their types, whatever the local predicates say."""
+def _masks(plan: Plan, table: pa.Table, options: Options, threads: int, place: Place) -> tuple[Array, Array]:
+    """Return the labels that rows can have, and those by their types, whatever the local predicates say."""
     bound = plan.bound
     if options.masks:
-        return read_masks(bound, table, options.masks[-1])
-    if plan.every_row or any(bound.local):
-        return label_masks(bound.without_local(), table, options.type, place)
-    return mask
+        mask, typed = (read_masks(bound, table, options.masks[n]) for n in (0, -1))
+    else:
+        typed = type_masks(bound, table, options.type, place, threads)
+        mask = apply_local(bound, table, typed, place)
+    return read_only(mask), typed
 
 
 def _ticks(time: Array, table: pa.Table, tiebreak: str | None, place: Place) -> Array:

@@ -11,8 +11,8 @@ from sparkleene.columns.arrow import make_array
 from sparkleene.columns.fields import find_column, simplify
 from sparkleene.columns.labels import label_masks
 from sparkleene.engine.chosen_rows import Chosen, keep_group
-from sparkleene.engine.results import WINDOW
 from sparkleene.engine.trend_rows import EVENTS, TAKEN, free_name
+from sparkleene.engine.windows import WINDOW
 from sparkleene.language.bound import Drawn
 from sparkleene.plan.trend_selection import Selection
 

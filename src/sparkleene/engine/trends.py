@@ -19,8 +19,9 @@ import pyarrow as pa
 
 from sparkleene.columns.arrow import Array, make_array
 from sparkleene.engine.arrays import Arrays
+from sparkleene.engine.cells import count_trends, rank_groups
 from sparkleene.engine.ends import find_ends
-from sparkleene.engine.results import count_trends, rank_groups, write_results
+from sparkleene.engine.results import write_results
 from sparkleene.engine.run import Evaluated, Run
 from sparkleene.engine.trend_passes import find_matches
 from sparkleene.engine.trend_rows import TrendRows, free_name

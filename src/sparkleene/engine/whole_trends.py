@@ -25,7 +25,7 @@ from sparkleene.kernels import (
 )
 from sparkleene.kernels.inner_states import find_stretches
 from sparkleene.kernels.program import Events, NumberSystem, Program
-from sparkleene.kernels.results import add_runs
+from sparkleene.kernels.results import add_to_cells
 from sparkleene.kernels.vectors import Table
 from sparkleene.kernels.wide import WIDE, is_positive, to_wide
 from sparkleene.threads import Pool, shares
@@ -84,10 +84,11 @@ def _run_passes(arrays: Arrays, runnable: Runnable, lo: Array, hi: Array, thread
         none = np.zeros(0, np.int64)
         found = execute.run_windows(some, Windows(none, none, begin, end, False, lambda key: []), threads)
         starts = np.flatnonzero(np.diff(window, prepend=-1))
+        cell, one = np.cumsum(np.diff(window, prepend=window[:1]) != 0), np.ones(window.size, np.int64)
         flat = Table(*(read_only(part.reshape(len(part), -1)) for part in (found.values, found.lows)))
         values, lows = results.values[window[starts]], results.lows[window[starts]]
         whole = Table(values.reshape(len(values), -1), lows.reshape(len(lows), -1))
-        add_runs(flat, starts, mod, whole)
+        add_to_cells(flat, np.arange(window.size), cell, one, 0, mod, whole)
         results.values[window[starts]], results.lows[window[starts]] = values, lows
     return results
 

@@ -18,9 +18,10 @@ import pyarrow.compute as pc
 from sparkleene.columns.fields import find_column
 from sparkleene.columns.labels import label_masks
 from sparkleene.engine.chosen_rows import Chosen, change_query, equals
-from sparkleene.engine.results import WINDOW, write_results
+from sparkleene.engine.results import write_results
 from sparkleene.engine.run import Run
 from sparkleene.engine.why_conditions import clear_whole, drop_key, list_conditions, window_condition
+from sparkleene.engine.windows import WINDOW
 from sparkleene.language import ast
 from sparkleene.language.bound import Bound, Key, Output
 from sparkleene.language.printer import pattern_to_text

@@ -17,6 +17,9 @@ from sparkleene.engine.substreams import SubStreams
 from sparkleene.errors import Place
 from sparkleene.kernels import windows as kernel
 
+WINDOW = ("window_start", "window_end")
+"""The columns of results that say where a window begins and ends."""
+
 KeyRange = tuple[int, int] | None
 """The windows that are wanted: keys greater than the first number and at most the second; None for all."""
 
@@ -137,3 +140,15 @@ def _check_order(rows: SubStreams, segment: Array, lo: Array, hi: Array) -> None
         message = "a window of events ends between rows of one time, and nothing tells which of them is first"
         help = "pass tiebreak= with a column that orders them"
         raise Place().error("ambiguous-order", message, help=help)
+
+
+def find_distinct(rows: Array) -> Array:
+    """Return the different numbers of rows, ascending; where most are in order that is far less work than `unique`.
+
+    >>> find_distinct(np.array([0, 4, 12, 4, 10, 12])).tolist()
+    [0, 4, 10, 12]
+    """
+    ordered = np.sort(rows, kind="stable")  # which finds what is in order
+    new = np.ones(ordered.size, np.bool_)
+    new[1:] = ordered[1:] != ordered[:-1]
+    return np.asarray(ordered[new])

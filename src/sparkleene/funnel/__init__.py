@@ -55,7 +55,7 @@ class Funnel:
 
     @cached_property
     def _layout(self) -> Layout:
-        from sparkleene.engine.results import WINDOW
+        from sparkleene.engine.windows import WINDOW
         from sparkleene.funnel.queries import VARIANCE
         from sparkleene.funnel.rows import COLUMNS, Layout
         from sparkleene.workload.run import QUERY

@@ -8,7 +8,7 @@ import numpy as np
 import pyarrow as pa
 
 from sparkleene.columns.arrow import Array, as_numpy, make_array
-from sparkleene.engine.results import rank_groups
+from sparkleene.engine.cells import rank_groups
 from sparkleene.errors import DataError, Diagnostic
 from sparkleene.funnel.queries import VARIANCE
 from sparkleene.funnel.rows import Layout, number_rows

@@ -20,13 +20,12 @@ from threading import Thread
 from sparkleene.kernels.store import own_folder
 
 _TOGETHER = {
+    "sort": ("results.add_to_cells",),  # which nearly every query wants, and asks for at its end
     "trends": ("linear.run, double, byte", "walks.weigh", "trends.before"),
-    "linear": ("results.add_runs",),
-    "inner_states": ("meeting_counts, 1 states", "duration_counts, 1 states", "meeting_counts, 2 states"),
-    "fenwick": ("results.add_runs", "fenwick, exact", "fenwick, wide"),
-    "divide": ("results.add_runs", "divide, exact", "divide, wide"),
-    "heap": ("results.add_runs", "heap, exact", "heap, wide"),
-    "scan": ("results.add_runs", "scan, exact", "scan, wide"),
+    "fenwick": ("fenwick, exact", "fenwick, wide"),
+    "divide": ("divide, exact", "divide, wide"),
+    "heap": ("heap, exact", "heap, wide"),
+    "scan": ("scan, exact", "scan, wide"),
 }
 """Forms that are often wanted with a kernel, by its module, in the order in which they are compiled."""
 

@@ -73,7 +73,7 @@ def compile_all(environments: Sequence[Mapping[str, str]]) -> Iterator[str]:
     started = [
         subprocess.Popen(
             [sys.executable, "-c", _SHARE, str(share), str(len(environments))],
-            env={**os.environ, "PYTHONPATH": path, **more},
+            env={**os.environ, "PYTHONPATH": path, "SPARKLEENE_COMPILE": "alone", **more},  # nothing ahead of them
             stdout=subprocess.PIPE,
             text=True,
         )
@@ -122,7 +122,6 @@ def prebuild(target: Target, package: Path, again: bool = True, processes: int =
                     "NUMBA_CPU_FEATURES": target.features,
                     "NUMBA_CACHE_DIR": str(Path(made, str(share))),
                     "PYTHONHASHSEED": "0",
-                    "SPARKLEENE_COMPILE": "",  # whatever is forbidden elsewhere
                     "SPARKLEENE_PREBUILT": "ignore",
                 }
                 for share in range(processes)

@@ -13,10 +13,20 @@ from typing import NamedTuple
 import numpy as np
 
 from sparkleene.kernels.jit import helper, kernel
-from sparkleene.kernels.linear import advance, list_steps
-from sparkleene.kernels.numbers import add, mul, null, times
+from sparkleene.kernels.linear import Steps, advance, list_steps
+from sparkleene.kernels.numbers import add, mul, nonzero, null, times
 from sparkleene.kernels.program import ZERO, Array, Events, NumberSystem, Program
-from sparkleene.kernels.vectors import Table, blank_rows, collect, start, summand
+from sparkleene.kernels.vectors import (
+    Table,
+    add_row,
+    blank_rows,
+    clear_row,
+    collect,
+    copy_row,
+    low_of,
+    start,
+    summand,
+)
 
 BURSTS, SHARED, ROWS, SHARED_ROWS, DECISIONS, MATRICES, COLUMNS, SNAPSHOTS = range(8)
 """What is counted for each set of labels."""
@@ -63,14 +73,16 @@ class Scratch(NamedTuple):
     shared: Array  # bool[groups]
     lanes: int  # columns of a matrix for each state: one, or one for each modulus
     mods: Array  # uint64[columns of the largest matrix]
-    matrix: Array  # value[states and inputs, columns]
-    tick: Array  # of the same shape, clear
-    copy: Array  # value[states and inputs, width]: those of one copy
+    matrix: Table  # states and inputs: what becomes of them, in columns
+    tick: Table  # of the same shape, clear
+    copy: Table  # states and inputs: those of one copy
 
 
 @helper
-def find_classes(g: BurstArrays, kind: int, sum_row: Array, seen: Array, leader: Array, steps: Array) -> None:
-    """Find for each group of a set the first one with its template that sees and adds the same, and its steps."""
+def find_classes(
+    g: BurstArrays, kind: int, sum_row: Array, low_row: Array, seen: Array, leader: Array, steps: Array
+) -> None:
+    """Find for each group of a set the first with its template that sees and takes in the same, and its steps."""
     first, last = g.symbol_off[kind], g.symbol_off[kind + 1]
     for h in range(g.group_off[kind], g.group_off[kind + 1]):
         steps[h] = 0
@@ -86,10 +98,12 @@ def find_classes(g: BurstArrays, kind: int, sum_row: Array, seen: Array, leader:
                 if seen[y] and g.pattern[other, y] != g.pattern[h, y]:
                     same = False
                     break
-            for a in range(sum_row.shape[0]):
-                for slot in range(g.label.shape[1]):
-                    if sum_row[a, g.label[h, slot]] != sum_row[a, g.label[other, slot]]:
-                        same = False
+            for slot in range(g.label.shape[1]):
+                one, two = g.label[h, slot], g.label[other, slot]
+                for a in range(sum_row.shape[0]):
+                    same &= sum_row[a, one] == sum_row[a, two]
+                for m in range(low_row.shape[0]):
+                    same &= low_row[m, one] == low_row[m, two]
             if same:
                 leader[h] = other
                 break
@@ -114,12 +128,13 @@ def run_rows(
     begin: int,
     end: int,
     mod: Array,
-    value: Array,
-    acc: Array,
+    rows: Table,
+    fresh: Table,
 ) -> None:
-    """Run rows over the states and inputs in `value`, of one copy or of a matrix; `acc` is scratch, left clear."""
+    """Run events over states and inputs, of one copy or of a matrix; `fresh` is scratch, left clear."""
     t, columns = g.template[h], mod.size
-    inner, sums = g.inner[t], program.sum_of.size
+    value, low, acc, least = rows.value, rows.low, fresh.value, fresh.low
+    inner, sums, lows = g.inner[t], program.sum_of.size, program.low_adds.size
     width = columns * (1 + sums)
     i = begin
     while i < end:
@@ -131,23 +146,33 @@ def run_rows(
                 for k in range(g.step_off[t], g.step_off[t + 1]):
                     if not (pattern >> g.step[k, 0]) & 1:
                         continue
-                    s, d = g.step[k, 1], g.step[k, 2]
+                    s, d, label = g.step[k, 1], g.step[k, 2], g.label[h, g.step[k, 0]]
                     for w in range(width):
                         acc[d, w] = add(acc[d, w], value[s, w], mod[w % columns])
                     for a in range(sums):
-                        r = program.sum_row[a, g.label[h, g.step[k, 0]]]
+                        r = program.sum_row[a, label]
                         if r != -1:
                             x = summand(events.sums, r, i)
                             if not null(x):
                                 for c in range(columns):
                                     w = (1 + a) * columns + c
                                     acc[d, w] = add(acc[d, w], times(value[s, c], x, mod[c]), mod[c])
+                    for m in range(lows):
+                        x = low_of(program, events, m, label, i)
+                        for c in range(columns):
+                            if nonzero(value[s, c]):
+                                w = m * columns + c
+                                before = low[s, w] + x if program.low_adds[m] else min(low[s, w], x)
+                                least[d, w] = min(least[d, w], before)
             i += 1
         if touched:
             for d in range(inner):
                 for w in range(width):
                     value[d, w] = add(value[d, w], acc[d, w], mod[w % columns])
                     acc[d, w] = 0
+                for w in range(columns * lows):
+                    low[d, w] = min(low[d, w], least[d, w])
+                    least[d, w] = np.inf
 
 
 @helper
@@ -196,48 +221,50 @@ def _write_matrix(
     scratch: Scratch,
 ) -> None:
     """Write the matrix of a burst: in column s * lanes + lane what becomes of one trend in s."""
-    t, lanes, value = g.template[h], scratch.lanes, scratch.matrix
+    t, lanes, matrix = g.template[h], scratch.lanes, scratch.matrix
     size = g.inner[t] + g.outer[t]
     columns = size * lanes
     for s in range(size):
-        for w in range(columns * (1 + program.sum_of.size)):
-            value[s, w] = 0
+        clear_row(matrix, s)
         for lane in range(lanes):
-            value[s, s * lanes + lane] = field.one[lane]
-    run_rows(program, g, events, h, begin, end, scratch.mods[:columns], value, scratch.tick)
+            matrix.value[s, s * lanes + lane] = field.one[lane]
+            for m in range(program.low_adds.size):
+                if program.low_adds[m]:
+                    matrix.low[s, m * columns + s * lanes + lane] = 0.0
+    run_rows(program, g, events, h, begin, end, scratch.mods[:columns], matrix, scratch.tick)
 
 
 @helper
 def _read_copy(
-    states: Array, input_off: Array, inputs: Array, c: int, inner: int, outer: int, state: Array, mod: Array,
-    copy: Array,
+    states: Array, input_off: Array, inputs: Array, c: int, inner: int, outer: int, vector: Table, mod: Array,
+    copy: Table,
 ) -> None:  # fmt: skip
     """Write the states of copy c, and the sums that are its inputs. To be given BurstArrays would cost more."""
     for s in range(inner):
-        for w in range(copy.shape[1]):
-            copy[s, w] = state[states[c, s], w]
+        copy_row(copy, s, vector, states[c, s])
     for x in range(outer):
         first = input_off[c, x]
-        for w in range(copy.shape[1]):
-            total = state[inputs[first], w]
-            for k in range(first + 1, input_off[c, x + 1]):
-                total = add(total, state[inputs[k], w], mod[w % mod.size])
-            copy[inner + x, w] = total
+        copy_row(copy, inner + x, vector, inputs[first])
+        for k in range(first + 1, input_off[c, x + 1]):
+            add_row(copy, inner + x, vector, inputs[k], mod)
 
 
 @helper
-def _multiply_copies(g: BurstArrays, h: int, state: Array, mod: Array, sums: int, scratch: Scratch) -> None:
-    """Multiply a matrix with the states and inputs of all copies of a group: counts, sums by Leibniz's rule.
+def _multiply_copies(
+    g: BurstArrays, h: int, vector: Table, mod: Array, sums: int, low_adds: Array, scratch: Scratch
+) -> None:
+    """Multiply a matrix with the states and inputs of all copies of a group.
 
-    Where sums can be infinite numbers are wide, and nothing times infinity is nothing.
+    Counts as they are, sums by Leibniz's rule, minima by (min, +) or (min, min). Where sums can be infinite numbers
+    are wide, and nothing times infinity is nothing.
     """
-    t, columns = g.template[h], mod.size
-    lanes, value, old = scratch.lanes, scratch.matrix, scratch.copy
+    t, columns, state = g.template[h], mod.size, vector.value
+    lanes, (value, low), (old, old_low) = scratch.lanes, scratch.matrix, scratch.copy
     inner, outer, states = g.inner[t], g.outer[t], g.state
     size = inner + outer
     across = size * lanes
     for c in range(g.copy_off[h], g.copy_off[h + 1]):
-        _read_copy(states, g.input_off, g.input, c, inner, outer, state, mod, old)
+        _read_copy(states, g.input_off, g.input, c, inner, outer, vector, mod, scratch.copy)
         for d in range(inner):
             to = states[c, d]
             for column in range(columns):
@@ -256,22 +283,29 @@ def _multiply_copies(g: BurstArrays, h: int, state: Array, mod: Array, sums: int
                         total = add(total, mul(value[d, a * across + at], old[s, column], p), p)
                         total = add(total, mul(value[d, at], old[s, w], p), p)
                     state[to, w] = total
+                for m in range(low_adds.size):
+                    least = np.inf
+                    for s in range(size):
+                        at = s * lanes + lane
+                        if nonzero(value[d, at]) and nonzero(old[s, column]):
+                            x, before = low[d, m * across + at], old_low[s, m * columns + column]
+                            least = min(least, before + x if low_adds[m] else min(before, x))
+                    vector.low[to, m * columns + column] = least
 
 
 @helper
 def _run_copies(
-    program: Program, g: BurstArrays, events: Events, h: int, begin: int, end: int, mod: Array, state: Array,
+    program: Program, g: BurstArrays, events: Events, h: int, begin: int, end: int, mod: Array, vector: Table,
     scratch: Scratch,
 ) -> None:  # fmt: skip
     """Run the rows of a burst over each copy of a group by itself."""
     t, states, copy = g.template[h], g.state, scratch.copy
     inner, outer = g.inner[t], g.outer[t]
     for c in range(g.copy_off[h], g.copy_off[h + 1]):
-        _read_copy(states, g.input_off, g.input, c, inner, outer, state, mod, copy)
+        _read_copy(states, g.input_off, g.input, c, inner, outer, vector, mod, copy)
         run_rows(program, g, events, h, begin, end, mod, copy, scratch.tick)
         for s in range(inner):
-            for w in range(copy.shape[1]):
-                state[states[c, s], w] = copy[s, w]
+            copy_row(vector, states[c, s], copy, s)
 
 
 @helper
@@ -296,15 +330,15 @@ def _decide(g: BurstArrays, kind: int, rows: int, counts: bool, scratch: Scratch
 @helper
 def _share(
     program: Program, g: BurstArrays, events: Events, field: NumberSystem, kind: int, begin: int, end: int,
-    state: Array, scratch: Scratch, counter: Array,
+    vector: Table, scratch: Scratch, counter: Array,
 ) -> bool:  # fmt: skip
     """Do a burst if it pays to share it among the copies of some class; tell whether it was done."""
     leader, steps, shared = scratch.leader, scratch.steps, scratch.shared
     sums, rows, tied = program.sum_of.size, end - begin, False
     for e in range(begin + 1, end):
         tied |= events.tick[e] == events.tick[e - 1]
-    counts = sums == 0 and not tied
-    find_classes(g, kind, program.sum_row, scratch.seen, leader, steps)
+    counts = sums == 0 and program.low_adds.size == 0 and not tied
+    find_classes(g, kind, program.sum_row, program.low_row, scratch.seen, leader, steps)
     if not _decide(g, kind, rows, counts, scratch, counter):
         return False
     counter[SHARED] += 1
@@ -322,47 +356,45 @@ def _share(
             if leader[other] != h:
                 continue
             if not shared[h]:
-                _run_copies(program, g, events, other, begin, end, field.mod, state, scratch)
+                _run_copies(program, g, events, other, begin, end, field.mod, vector, scratch)
                 continue
             counter[SNAPSHOTS] += g.copy_off[other + 1] - g.copy_off[other]
             if closed:
                 each = g.step_off[t + 1] - g.step_off[t]  # steps of a row
-                _run_closed(g, other, steps[h] // each, field, state, scratch.tick[0])
+                _run_closed(g, other, steps[h] // each, field, vector.value, scratch.tick.value[0])
             else:
-                _multiply_copies(g, other, state, field.mod, sums, scratch)
+                _multiply_copies(g, other, vector, field.mod, sums, program.low_adds, scratch)
     return True
 
 
-@helper(allocates=True)
 def _scratch_for(program: Program, g: BurstArrays, field: NumberSystem) -> Scratch:
     """Return what the bursts of a program are worked out in."""
-    columns, kinds, dtype = field.one.size, 1 + program.sum_of.size, field.one.dtype
-    lanes = 1
-    for c in range(columns):
-        if field.mod[c] != field.mod[0]:
-            lanes = columns
-    size = 1
-    for t in range(g.inner.size):
-        size = max(size, g.inner[t] + g.outer[t])
-    wide = max(columns, size * lanes)
-    groups = g.template.size
-    mods = np.zeros(size * lanes, np.uint64)
-    for w in range(mods.size):
-        mods[w] = field.mod[w % lanes]
+    columns, kinds, lows = field.one.size, 1 + program.sum_of.size, program.low_adds.size
+    lanes = columns if (field.mod != field.mod[0]).any() else 1
+    size = int((g.inner + g.outer).max(initial=1))
+    wide, groups = max(columns, size * lanes), g.template.size
     return Scratch(
         np.zeros(program.labels.size, np.int64),
         np.zeros(groups, np.int64),
         np.zeros(groups, np.int64),
         np.zeros(groups, np.bool_),
         lanes,
-        mods,
-        np.zeros((size, wide * kinds), dtype),
-        np.zeros((size, wide * kinds), dtype),
-        np.zeros((size, columns * kinds), dtype),
+        np.tile(field.mod[:lanes], size),
+        blank_rows(size, wide * kinds, wide * lows, field.one),
+        blank_rows(size, wide * kinds, wide * lows, field.one),
+        blank_rows(size, columns * kinds, columns * lows, field.one),
     )
 
 
-@kernel
+class _Work(NamedTuple):
+    """What rows are run with: transitions, the states and what a tick brings them, and what bursts need."""
+
+    steps: Steps
+    vector: Table
+    tick: Table
+    scratch: Scratch
+
+
 def run(
     program: Program,
     g: BurstArrays,
@@ -374,11 +406,28 @@ def run(
     counter: Array,
 ) -> None:
     """Run every stretch lo[k]:hi[k] from the start and write its results to out.value[k, class]."""
-    columns, kinds = field.one.size, 1 + program.sum_of.size
-    steps = list_steps(program)
-    vector = blank_rows(program.states, columns * kinds, 0, field.one)
-    tick_of = blank_rows(program.states, columns * kinds, 0, field.one)
-    scratch = _scratch_for(program, g, field)
+    width = field.one.size * (1 + program.sum_of.size)
+    lows = field.one.size * program.low_adds.size
+    vector, tick = (blank_rows(program.states, width, lows, field.one) for _ in range(2))
+    work = _Work(list_steps(program), vector, tick, _scratch_for(program, g, field))
+    _run(program, g, work, events, field, lo, hi, out, counter)
+
+
+@kernel(allocates=False)
+def _run(
+    program: Program,
+    g: BurstArrays,
+    work: _Work,
+    events: Events,
+    field: NumberSystem,
+    lo: Array,
+    hi: Array,
+    out: Table,
+    counter: Array,
+) -> None:
+    """Do what `run` tells."""
+    columns, counts = field.one.size, program.sum_of.size + program.low_adds.size == 0
+    steps, vector, tick_of, scratch = work
     # What is used for every row, out of the tuples: to hand these on costs more than a row.
     state, seen = vector.value, scratch.seen
     tick, symbol, mod, set_of, worth = events.tick, events.symbol, field.mod, g.set_of, g.worth
@@ -421,14 +470,14 @@ def run(
                 counter[kind, BURSTS] += 1
                 counter[kind, ROWS] += j - i
                 if j - i >= worth[kind]:
-                    done = _share(program, g, events, field, kind, i, j, state, scratch, counter[kind])
+                    done = _share(program, g, events, field, kind, i, j, vector, scratch, counter[kind])
                 for y in range(g.symbol_off[kind], g.symbol_off[kind + 1]):
                     seen[g.symbol[y]] = 0
             while i < j and not done:
                 y = symbol[i]
-                if moved or kinds > 1 or not direct[y] or (i + 1 < j and tick[i + 1] == tick[i]):
+                if moved or not counts or not direct[y] or (i + 1 < j and tick[i + 1] == tick[i]):
                     b = i + 1
-                    while b < j and (moved or kinds > 1 or tick[b] == tick[i]):
+                    while b < j and (moved or not counts or tick[b] == tick[i]):
                         b += 1
                     advance(program, steps, events, field, i, b, vector, tick_of, moved)
                     i = b

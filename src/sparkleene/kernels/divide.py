@@ -412,16 +412,14 @@ def _go_right(of: Lists, piece: Piece, depth: int, state: State, mod: Array) -> 
     piece.rows[depth + 1, 0], piece.rows[depth + 1, 2] = piece.rows[depth, 1], piece.rows[depth, 2]
 
 
-@kernel
+@kernel(allocates=False)
 def _run_stretches(
     program: Program, by: Transitions, predicates: Predicates, events: Events, field: NumberSystem,
-    ranking: Ranking, state: State, lo: Array, hi: Array, out: Table,
+    ranking: Ranking, state: State, piece: Piece, span: tuple[Array, Array], out: Table,
 ) -> None:  # fmt: skip
     """Run stretch after stretch, and write the results of each."""
-    mod, lists = field.mod, ranking.lists
-    total = len(lists.counts)
-    rows, step = np.zeros((DEEP, 3), np.int64), np.zeros(DEEP, np.int64)
-    piece = Piece(rows, step, np.zeros((DEEP, total, 2, 3), np.int64), np.zeros((DEEP, total), np.int64))
+    mod, lists, rows, step = field.mod, ranking.lists, piece.rows, piece.step
+    lo, hi = span
     for k in range(len(lo)):
         if events.stop[0]:
             break
@@ -472,4 +470,6 @@ def run(
     counts, room = np.zeros((total, 2), np.int64), np.empty((1, n), np.int32)
     lists = Lists(part.pair, part.orders, part.strict, rank, event, saved, counts, room)
     ranking = Ranking(part, roles_of(program, pairs), room_for(2 * n), lists)
-    _run_stretches(program, by, predicates, events, field, ranking, state, lo, hi, out)
+    rows, step = np.zeros((DEEP, 3), np.int64), np.zeros(DEEP, np.int64)
+    piece = Piece(rows, step, np.zeros((DEEP, total, 2, 3), np.int64), np.zeros((DEEP, total), np.int64))
+    _run_stretches(program, by, predicates, events, field, ranking, state, piece, (lo, hi), out)

@@ -28,12 +28,8 @@ class Lists(NamedTuple):
     swap: Array
 
 
-@helper(allocates=True)
-def make_lists(lo: Array, hi: Array) -> Lists:
-    """Return room for the lists of any of these windows."""
-    rows = np.int64(1)
-    for n in range(len(lo)):
-        rows = max(rows, hi[n] - lo[n])
+def make_lists(rows: int) -> Lists:
+    """Return room for the lists of windows of up to so many rows."""
     return Lists(
         np.empty(rows + 1, np.int64), np.zeros(rows + 1, np.bool_), np.empty(rows, np.int64),
         np.empty(rows, np.int64), np.zeros(rows + 1, np.int64), np.zeros(rows + 1, np.int64),

@@ -10,8 +10,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from sparkleene.kernels.fenwick_trees import Trace, Trees, move_entries, rank_part
+from sparkleene.kernels.fenwick_trees import Trace, Trees, fill_lanes, move_entries, rank_part, store_lanes
 from sparkleene.kernels.jit import helper, kernel
+from sparkleene.kernels.lanes import Lanes, find_lanes
 from sparkleene.kernels.numbers import add, nonzero
 from sparkleene.kernels.program import ZERO, Array, Events, NumberSystem, Predicates, Program
 from sparkleene.kernels.ranks import Parts, Room, parts_of, roles_of, room_for
@@ -87,6 +88,7 @@ def _run_stretch(
     clear_row(new, ZERO)
     entries = noted = ZERO
     traced, note = trees.trace
+    lanes = trees.lanes
     opened = closed = spans.off[item]
     each = spans.columns
     i, stop = lo, events.stop
@@ -104,9 +106,13 @@ def _run_stretch(
         j = i + 1
         while j < hi and tick[j] == tick[i]:
             j += 1
-        n = ZERO
+        n = filled = row = ZERO
         for e in range(i, j):
             y = np.int64(symbol[e])
+            for step in range(lanes.steps.off[y], lanes.steps.off[y + 1]):
+                lanes.step[filled], lanes.event[filled] = step, e - lo
+                filled += 1
+                row = fill_lanes(trees, step, row, e, lo, carry)
             for a in range(by.off[y], by.off[y + 1]):
                 s, p = by.src[a], by.pair[a]
                 if p < 0 and single:
@@ -156,6 +162,9 @@ def _run_stretch(
             clear_row(total, s)
             if stored[s]:
                 move_entries(trees, s, t, stored, mod)
+        row = ZERO
+        for k in range(filled):
+            row = store_lanes(trees, lanes.step[k], row, lanes.event[k], mod)
         for k in range(n):
             d, x = to_state[k], to_event[k]
             if len(traced):
@@ -245,6 +254,31 @@ def run(
     )
 
 
+def count_lanes(program: Program, predicates: Predicates) -> int:
+    """Return to how many states an event brings partial trends in one step, at most."""
+    by = transitions_of(program, False)
+    steps, _ = find_lanes(by, _number_trees(program, parts_of(predicates)), ~_find_listed(program, by))
+    return 0 if len(program.low_adds) else int(steps.count.max(initial=0))
+
+
+def _number_trees(program: Program, part: Parts) -> Array:
+    """Return a number for each state and part that have a tree, -1 for others."""
+    slot = np.full((program.states, len(part.orders)), -1, np.int64)
+    slots = 0
+    for s, p in zip(program.src, program.pair, strict=True):
+        for q in range(part.off[p], part.off[p + 1]) if p >= 0 else ():
+            if slot[s, q] < 0:
+                slot[s, q] = slots
+                slots += 1
+    return slot
+
+
+def _find_listed(program: Program, by: Transitions) -> Array:
+    """Mark the states with trees whose entries may move."""
+    moves: Array = (program.keep != np.arange(program.states)).any(axis=0)
+    return by.stored & moves
+
+
 def run_side_by_side(
     program: Program, predicates: Predicates, events: Events, field: NumberSystem, spans: Spans, out: Table,
     traced: bool = False,
@@ -254,16 +288,15 @@ def run_side_by_side(
     by, part = transitions_of(program, False), parts_of(predicates)
     size, together = longest(events.tick, spans.lo, spans.hi)
     most = int(np.diff(by.off).max(initial=0))
-    slot = np.full((states, len(part.orders)), -1, np.int64)
-    slots = 0
-    for s, p in zip(program.src, program.pair, strict=True):
-        for q in range(part.off[p], part.off[p + 1]) if p >= 0 else ():
-            if slot[s, q] < 0:
-                slot[s, q] = slots
-                slots += 1
-    listed = by.stored & (program.keep != np.arange(states)).any(axis=0)
+    slot, listed = _number_trees(program, part), _find_listed(program, by)
+    slots = int(slot.max(initial=-1)) + 1
     nodes = size * most if listed.any() else 0
     noted = size * most if traced else 0
+    total, cells = empty_table(states, program, one), empty_table(slots * size, program, one)
+    fixed = ~listed & (not traced and not len(program.low_adds))  # lanes have no minima, and do not tell of events
+    steps, by = find_lanes(by, slot, fixed)
+    rows, places = empty_table(together * most, program, one), np.empty((2, together * most), np.int64)
+    lanes = Lanes(steps, rows, *(each.value.reshape(-1) for each in (rows, total, cells)), *places)
     trace = Trace(np.full((noted, 2), -1, np.int64), empty_table(noted, program, one))
     trees = Trees(
         part.off,
@@ -271,7 +304,7 @@ def run_side_by_side(
         slot,
         np.zeros(slots, np.int64),
         np.zeros(len(part.orders), np.int64),
-        empty_table(slots * size, program, one),
+        cells,
         np.empty((len(part.orders), size, 4), np.int32),
         np.empty((len(part.orders), 2 * size, 2), np.int32),
         listed,
@@ -279,10 +312,11 @@ def run_side_by_side(
         np.empty(nodes, np.int64),
         np.empty(nodes, np.int64),
         empty_table(nodes, program, one),
+        lanes,
         trace,
     )
     ranking = Ranking(part, roles_of(program, len(part.off) - 1), room_for(2 * size), (slot >= 0).any(axis=0))
-    total, fresh = empty_table(states, program, one), empty_fresh(together * most, program, one)
+    fresh = empty_fresh(together * most, program, one)
     _run_stretches(program, by, events, field, ranking, trees, total, fresh, spans, out)
     return trace
 

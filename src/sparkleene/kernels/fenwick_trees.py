@@ -7,10 +7,11 @@ from typing import NamedTuple
 import numpy as np
 
 from sparkleene.kernels.jit import helper
+from sparkleene.kernels.lanes import Lanes
 from sparkleene.kernels.numbers import add
 from sparkleene.kernels.program import ZERO, Array, Events
 from sparkleene.kernels.ranks import Parts, Room, sort_elements
-from sparkleene.kernels.vectors import Table, clear_row
+from sparkleene.kernels.vectors import Carry, Table, clear_row, take_in
 
 
 class Trace(NamedTuple):
@@ -39,6 +40,7 @@ class Trees(NamedTuple):
     link: Array  # int64[entries]
     owner: Array  # int64[entries]: event of the entry
     entry: Table
+    lanes: Lanes
     trace: Trace
 
 
@@ -116,6 +118,59 @@ def rank_part(part: Parts, q: int, role: Array, events: Events, lo: int, hi: int
     if n:
         segment[q, segments, 0], segment[q, segments, 1] = cells, places
     return cells + places
+
+
+@helper
+def fill_lanes(trees: Trees, step: int, at: int, e: int, lo: int, carry: Carry) -> int:
+    """Write what event e brings to lanes by a step, into rows from `at` on; return the row after them."""
+    (_, label, _, count, off, src, pair), rows, row, total, cell, _, _ = trees.lanes
+    mod, width = carry.mod, rows.value.shape[1]
+    columns, first, size = len(mod), at * width, count[step] * width
+    for w in range(size):
+        row[first + w] = 0
+    for a in range(off[step], off[step + 1]):
+        s, p = src[a], pair[a]
+        if p < 0:
+            for w in range(size):
+                row[first + w] = add(row[first + w], total[s * width + w], mod[w % columns])
+            continue
+        for q in range(trees.part_off[p], trees.part_off[p + 1]):
+            k = np.int64(trees.rank[q, e - lo, 3])
+            if k == 0:
+                continue
+            stride = trees.stride[q]
+            begin = trees.base[trees.slot[s, q]] + (trees.segment[q, trees.rank[q, e - lo, 2], 0] - 1) * stride
+            while k > 0:
+                c = (begin + k * stride) * width
+                for w in range(size):
+                    row[first + w] = add(row[first + w], cell[c + w], mod[w % columns])
+                k &= k - 1
+    for i in range(at, at + count[step] if width > columns else at):
+        take_in(rows, i, label[step], e, carry)
+    return at + count[step]  # type: ignore[no-any-return]
+
+
+@helper
+def store_lanes(trees: Trees, step: int, at: int, i: int, mod: Array) -> int:
+    """Add what event i brought to lanes, in rows from `at` on, to their states and trees; return the row after."""
+    (_, _, dst, count, _, _, _), rows, row, total, cell, _, _ = trees.lanes
+    columns, width, d = len(mod), rows.value.shape[1], dst[step]
+    first, size = at * width, count[step] * width
+    for w in range(size):
+        total[d * width + w] = add(total[d * width + w], row[first + w], mod[w % columns])
+    for q in range(trees.slot.shape[1]):
+        k = np.int64(trees.rank[q, i, 1])
+        if trees.slot[d, q] < 0 or k == 0:
+            continue
+        seg = trees.rank[q, i, 0]
+        stride = trees.stride[q]
+        begin = trees.base[trees.slot[d, q]] + (trees.segment[q, seg, 0] - 1) * stride
+        while k <= trees.segment[q, seg, 1]:
+            c = (begin + k * stride) * width
+            for w in range(size):
+                cell[c + w] = add(cell[c + w], row[first + w], mod[w % columns])
+            k += k & -k
+    return at + count[step]  # type: ignore[no-any-return]
 
 
 @helper

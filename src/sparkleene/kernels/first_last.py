@@ -20,8 +20,16 @@ from sparkleene.kernels.jit import helper, kernel
 from sparkleene.kernels.linear import Steps, step_row
 from sparkleene.kernels.numbers import add, mul, nonzero
 from sparkleene.kernels.program import CONTIGUOUS, Array, Events, NumberSystem, Program
-from sparkleene.kernels.vectors import Table, add_row, blank_rows, clear_row, collect, copy_row, set_identity
-from sparkleene.kernels.whole_steps import Chosen, find_borders, make_borders, part_machine, unit_row
+from sparkleene.kernels.vectors import Table, add_row, clear_row, collect, copy_row, make_rows, set_identity
+from sparkleene.kernels.whole_steps import (
+    Borders,
+    Chosen,
+    Parts,
+    find_borders,
+    make_borders,
+    part_machine,
+    unit_row,
+)
 
 BLOCK, WIDE_BLOCK = 256, 32  # ticks that take one pass, in doubles and in other numbers
 
@@ -411,7 +419,7 @@ def _make_columns(program: Program, core: Core, one: Array, count: int) -> Colum
     """Return room for a number of first events side by side."""
     width, lows = count * (1 + program.sum_of.size), count * program.low_adds.size
     return Columns(
-        blank_rows(core.states, width, lows, one), blank_rows(core.states, width, lows, one),
+        make_rows(core.states, width, lows, one), make_rows(core.states, width, lows, one),
         np.zeros(count, np.int64), np.zeros((2, count)), np.zeros(count, np.bool_),
     )  # fmt: skip
 
@@ -422,32 +430,50 @@ def _make_room(program: Program, core: Core, one: Array, starts: int, stops: int
     states, width, lows = core.states, 1 + program.sum_of.size, program.low_adds.size
     tree = starts + 1 if twice else 0
     return Room(
-        blank_rows(starts, width * states, lows * states, one),
-        blank_rows(stops, width * states, lows * states, one),
-        blank_rows(tree, width * states, lows * states, one),
+        make_rows(starts, width * states, lows * states, one),
+        make_rows(stops, width * states, lows * states, one),
+        make_rows(tree, width * states, lows * states, one),
         np.empty(tree),
-        blank_rows(1, width * states, lows * states, one),
-        blank_rows(states, width * states, lows * states, one),
-        blank_rows(states, width * states, lows * states, one),
-        blank_rows(states, width * states, lows * states, one),
-        blank_rows(1, width, lows, one),
-        blank_rows(1, width, lows, one),
-        blank_rows(1, width, lows, one),
-        blank_rows(program.states, width, lows, one),
+        make_rows(1, width * states, lows * states, one),
+        make_rows(states, width * states, lows * states, one),
+        make_rows(states, width * states, lows * states, one),
+        make_rows(states, width * states, lows * states, one),
+        make_rows(1, width, lows, one),
+        make_rows(1, width, lows, one),
+        make_rows(1, width, lows, one),
+        make_rows(program.states, width, lows, one),
     )
 
 
-@kernel
+class _Work(NamedTuple):
+    """A machine in parts and its inner states, and room for the borders and lists of any window."""
+
+    parts: Parts
+    core: Core
+    borders: Borders
+    lists: Lists
+
+
 def run(
     program: Program, events: Events, field: NumberSystem, square: NumberSystem, chosen: Chosen, meeting: Meeting,
     lo: Array, hi: Array, out: Table,
 ) -> None:  # fmt: skip
     """Write the results of windows; `square` is the number system with a column for each state."""
+    rows = int((hi - lo).max(initial=1))
     parts = part_machine(program)
-    core = find_core(program, parts)
-    borders = make_borders(parts, program.states, lo, hi)
+    borders = make_borders(parts, program.states, rows)
+    work = _Work(parts, find_core(program, parts), borders, make_lists(rows))
+    _run(program, work, events, field, square, chosen, meeting, lo, hi, out)
+
+
+@kernel
+def _run(
+    program: Program, work: _Work, events: Events, field: NumberSystem, square: NumberSystem, chosen: Chosen,
+    meeting: Meeting, lo: Array, hi: Array, out: Table,
+) -> None:  # fmt: skip
+    """Do what `run` tells."""
+    parts, core, borders, lists = work
     block = BLOCK if field.one.itemsize == 8 and field.mod[0] == 0 else WIDE_BLOCK
-    lists = make_lists(lo, hi)
     columns = _make_columns(program, core, field.one, BLOCK)
     room = _make_room(program, core, field.one, 16, 16, meeting.twice)
     for n in range(lo.size):

@@ -76,6 +76,11 @@ def forms() -> Iterator[Form]:
     yield from _rows()
 
 
+def _call(name: str, run: Callable[..., object], *arguments: Any) -> Form:
+    """Return the form of a kernel that is given what a function makes of such arguments."""
+    return Form(name, partial(run, *arguments))
+
+
 def _form(name: str, kernel: Any, *arguments: Any) -> Form:
     """Return the form of a kernel for such arguments."""
     return Form(name, partial(kernel.compile, tuple(nb.typeof(one) for one in arguments)))
@@ -130,9 +135,9 @@ def _stores() -> Iterator[Form]:
         field, sums = _system(dtype)
         for name, module in stores.items():
             given = (_program(pair=0), _predicates(), _events(np.uint32, sums), field, *_SPAN, _table(dtype, 3))
-            yield Form(f"{name}, {system}", partial(module.run, *given))
+            yield _call(f"{name}, {system}", module.run, *given)
         adds = given[0]._replace(sum_row=np.full((1, 1), -1), sum_of=np.zeros(1, np.int64))
-        yield Form(f"queue, {system}", partial(queue.run, adds, *given[1:]))
+        yield _call(f"queue, {system}", queue.run, adds, *given[1:])
     for states in range(2, wait_stack.MAX_STATES + 1):
         stack = wait_stack.WaitStack(0, 0, 1.0, True, _SPAN[0], np.zeros((0, 0, 0)))
         start = (1.0,) + (0.0,) * (states - 1)
@@ -152,9 +157,9 @@ def _whole() -> Iterator[Form]:
     for system, dtype in SYSTEMS.items():
         field, sums = _system(dtype)
         given = (_program(), _events(np.uint32, sums), field, field, chosen, *_SPAN, _table(dtype, 3))
-        yield _form(f"first_last, {system}", first_last.run, *given[:5], _meeting(), *given[5:])
+        yield _call(f"first_last, {system}", first_last.run, *given[:5], _meeting(), *given[5:])
         for name, module in (("start_queue", start_queue), ("maximal", maximal)):
-            yield _form(f"{name}, {system}", module.run, *given)
+            yield _call(f"{name}, {system}", module.run, *given)
     for states in range(1, whole_counts.MAX_STATES + 1):
         square, flat, flags = np.zeros((0, 0, 0)), np.zeros((0, 0)), np.zeros(0, np.bool_)
         made = (square, square, square, flat, flat, np.zeros(0), flags, np.zeros((0, 0), np.bool_))
@@ -162,11 +167,11 @@ def _whole() -> Iterator[Form]:
         first = (_program(), counts, counts.identity, counts.zero, _events(np.uint8), chosen)
         yield _form(f"duration_counts, {states} states", duration_counts.run, *first, *_SPAN, flat)
         spans = meeting_counts.Spans(*_SPAN, 0)
-        yield _form(f"meeting_counts, {states} states", meeting_counts.run, *first, _meeting(), spans, flat)
-    yield _form("maximal.find", maximal.find, _program(), _events(np.uint32), 0, 0)
+        yield _call(f"meeting_counts, {states} states", meeting_counts.run, *first, _meeting(), spans, flat)
+    yield _call("maximal.find", maximal.find, _program(), _events(np.uint32), 0, 0)
     for width, symbol in SYMBOLS.items():
         stretches = (_program(), _events(symbol), *_SPAN)
-        yield _form(f"inner_states.find_stretches, {width}", inner_states.find_stretches, *stretches)
+        yield _call(f"inner_states.find_stretches, {width}", inner_states.find_stretches, *stretches)
     flags = np.zeros(0, np.bool_)
     yield _form("whole_pairs.find_passes", whole_pairs.find_passes, chosen, flags, 0, *_SPAN)
     yield _form("whole_pairs.find_longest", whole_pairs.find_longest, chosen, 0, *_SPAN)
@@ -187,20 +192,20 @@ def _linear() -> Iterator[Form]:
             out,
             np.zeros((0, 0), np.int64),
         )
-        yield _form(f"bursts, {system}", bursts.run, *given)
+        yield _call(f"bursts, {system}", bursts.run, *given)
         if system != "exact":
-            yield _form(f"row_stacks, {system}", row_stacks.run, _program(), *given[2:7])
+            yield _call(f"row_stacks, {system}", row_stacks.run, _program(), *given[2:7])
         for width, symbol in SYMBOLS.items():
             rest = (_program(), _events(symbol, sums), field, *_SPAN, out)
-            yield _form(f"linear.run, {system}, {width}", linear.run, *rest)
+            yield _call(f"linear.run, {system}, {width}", linear.run, *rest)
             if system != "exact":
-                yield _form(f"linear.write_matrices, {system}, {width}", linear.write_matrices, *rest)
+                yield _call(f"linear.write_matrices, {system}, {width}", linear.write_matrices, *rest)
             if system == "wide":
-                yield _form(f"linear.resume, {width}", linear.resume, *rest)
+                yield _call(f"linear.resume, {width}", linear.resume, *rest)
 
     ends = (_program(), _events(np.uint32), *_SPAN, np.zeros((0, 0), np.bool_))
-    yield _form("row_stack_counts", row_stack_counts.run, *ends[:-1], np.zeros((0, 0)))
-    yield _form("latest_starts", latest_starts.find_ends, *ends)
+    yield _call("row_stack_counts", row_stack_counts.run, *ends[:-1], np.zeros((0, 0)))
+    yield _call("latest_starts", latest_starts.find_ends, *ends)
 
 
 def _burst_arrays() -> bursts.BurstArrays:
@@ -240,7 +245,7 @@ def _matrices() -> Iterator[Form]:
     yield _form("matrices.transform", matrices.transform, _program(), field, deep, *_SPAN, deep, never())
     yield _form("matrices.collect_all", matrices.collect_all, _program(), field, deep, deep)
     yield _form("results.pair_up", results.pair_up, deep, flat)
-    yield _form("results.add_runs", results.add_runs, read, _SPAN[0], field.mod, flat)
+    yield _form("results.add_to_cells", results.add_to_cells, read, *_SPAN, _SPAN[0], 1, field.mod, flat)
 
 
 def _trends() -> Iterator[Form]:
@@ -248,13 +253,13 @@ def _trends() -> Iterator[Form]:
     program, predicates, events = _program(), _predicates(), _events(np.int64)
     seen = trends.Events(events.tick, events.symbol, events.f, events.g, events.stop)
     index, ends, log = _index(), np.zeros((0, 10), np.int32), np.zeros((0, 3), np.int32)
-    yield _form("trends.reach", trends.reach, program, predicates, seen, index, *_SPAN, 1)
+    yield _call("trends.reach", trends.reach, program, predicates, seen, index, *_SPAN, 1)
     wish = trends.Wish(1, True, _SPAN[0], 0, _SPAN[0])
     yield _form("trends.before", trends.before, program, predicates, seen, _SPAN[0], ends, log, 0, 0, wish)
     window, count = walks.Pass(ends, log, 0, 0), np.zeros(0, WIDE)
-    yield _form("walks.weigh", walks.weigh, program, predicates, seen, index, window, 1, count, _SPAN[0])
+    yield _call("walks.weigh", walks.weigh, program, predicates, seen, index, window, 1, count, _SPAN[0])
     seeds = np.zeros(0, np.uint64)
-    yield _form("walks.draw", walks.draw, program, predicates, seen, _SPAN[0], window, count, 0, seeds)
+    yield _call("walks.draw", walks.draw, program, predicates, seen, _SPAN[0], window, count, 0, seeds)
     took, kinds = np.zeros(0, np.uint64), _SPAN[0]
     given = (program, seen, _SPAN[0], kinds, *_SPAN, _SPAN[0], took)
     yield _form("participation.mark_by_states", participation.mark_by_states, *given)

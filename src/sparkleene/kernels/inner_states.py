@@ -30,74 +30,48 @@ class Core(NamedTuple):
     moving: bool  # whether ticks move or drop any
 
 
-@helper(allocates=True)
 def _number(program: Program, parts: Parts) -> Array:
     """Return the number of every inner state from which a trend can end, -1 for the other states."""
-    states = program.states
-    useful, inside = np.zeros(states, np.bool_), np.ones(states, np.bool_)
-    for s in range(states):
-        inside[s] = not parts.starts[s]
-    for o in range(len(program.out_state)):
-        inside[program.out_state[o]] = False
-    for k in range(len(parts.close.src)):
-        useful[parts.close.src[k]] = inside[parts.close.src[k]]
-    for _ in range(states):
-        for k in range(len(parts.body.src)):
-            s = parts.body.src[k]
-            useful[s] |= inside[s] and useful[parts.body.dst[k]]
-        for y in range(program.keep.shape[0]):
-            for s in range(states):
-                if inside[s] and program.keep[y, s] >= 0:
-                    useful[s] |= useful[program.keep[y, s]]
-    number, count = np.full(states, -1), 0
-    for s in range(states):
-        if useful[s]:
-            number[s] = count
-            count += 1
-    return number
+    inside = ~parts.starts
+    inside[program.out_state] = False
+    useful = np.zeros(program.states, np.bool_)
+    useful[parts.close.src] = True
+    useful &= inside
+    before = -1
+    while before < (before := np.count_nonzero(useful)):
+        useful[parts.body.src[useful[parts.body.dst]]] = True
+        useful &= inside
+        useful |= inside & ((program.keep >= 0) & useful[program.keep]).any(axis=0)
+    return np.where(useful, np.cumsum(useful) - 1, -1)
 
 
-@helper(allocates=True)
 def _choose_steps(steps: Steps, starts: Array, number: Array, first: bool, last: bool) -> Steps:
     """Choose the steps that leave a start, or those that leave an inner state, to an end or to an inner state.
 
     What ticks move by themselves is not among them.
     """
-    off, by = np.zeros(len(steps.off), np.int64), np.empty(len(steps.src), np.int64)
-    src, dst = np.empty(len(steps.src), np.int64), np.empty(len(steps.src), np.int64)
-    n = 0
-    for y in range(len(steps.off) - 1):
-        for k in range(steps.off[y], steps.off[y + 1]):
-            s, d = steps.src[k], steps.dst[k]
-            if (starts[s] if first else number[s] >= 0) and (last or number[d] >= 0):
-                by[n], src[n], dst[n] = steps.label[k], s if first else number[s], d if last else number[d]
-                n += 1
-        off[y + 1] = n
-    return Steps(off, by[:n], src[:n], dst[:n], np.zeros(len(off), np.int64), np.empty((0, 2), np.int64))
+    some = starts[steps.src] if first else number[steps.src] >= 0
+    if not last:
+        some = some & (number[steps.dst] >= 0)
+    off = np.concatenate([[0], np.cumsum(some)])[steps.off]
+    src, dst = steps.src[some], steps.dst[some]
+    none = (np.zeros(len(off), np.int64), np.empty((0, 2), np.int64))
+    return Steps(off, steps.label[some], src if first else number[src], dst if last else number[dst], *none)
 
 
-@helper(allocates=True)
 def find_core(program: Program, parts: Parts) -> Core:
     """Return the inner part of a machine."""
     number = _number(program, parts)
-    count = 0
-    for s in range(program.states):
-        count += number[s] >= 0
-    keep, moving = np.full((program.keep.shape[0], count), -1), False
-    for y in range(program.keep.shape[0]):
-        for s in range(program.states):
-            if number[s] >= 0:
-                k = program.keep[y, s]
-                keep[y, number[s]] = number[k] if k >= 0 else -1
-                moving |= k != s
+    inner = np.flatnonzero(number >= 0)
+    to = program.keep[:, inner]
     return Core(
-        count,
+        inner.size,
         _choose_steps(parts.body, parts.starts, number, False, False),
         _choose_steps(parts.body, parts.starts, number, True, False),
         _choose_steps(parts.close, parts.starts, number, False, True),
         _choose_steps(parts.close, parts.starts, number, True, True),
-        keep,
-        moving,
+        np.ascontiguousarray(np.where(to >= 0, number[to], -1)),
+        bool((to != inner).any()),
     )
 
 
@@ -119,11 +93,16 @@ def find_cuts(program: Program, core: Core, events: Events, i: int, j: int) -> t
     return not (inner or leave), not (inner or enter)
 
 
-@kernel
 def find_stretches(program: Program, events: Events, lo: Array, hi: Array) -> Array:
     """Return for each window how many rows at most a trend can lie over."""
-    core = find_core(program, part_machine(program))
     longest = np.zeros(len(lo), np.int64)
+    _find_stretches(program, find_core(program, part_machine(program)), events, lo, hi, longest)
+    return longest
+
+
+@kernel(allocates=False)
+def _find_stretches(program: Program, core: Core, events: Events, lo: Array, hi: Array, longest: Array) -> None:
+    """Do what `find_stretches` tells."""
     for n in range(len(lo)):
         i = first = lo[n]
         while i < hi[n]:
@@ -137,7 +116,6 @@ def find_stretches(program: Program, events: Events, lo: Array, hi: Array) -> Ar
             if after:
                 first = j
             i = j
-    return longest
 
 
 class Size(NamedTuple):

@@ -10,18 +10,25 @@ from __future__ import annotations
 import numpy as np
 
 from sparkleene.kernels.jit import kernel
-from sparkleene.kernels.linear import list_steps
+from sparkleene.kernels.linear import Steps, list_steps
 from sparkleene.kernels.program import Array, Events, Program
 
 
-@kernel
 def find_ends(program: Program, events: Events, lo: Array, hi: Array, out: Array) -> None:
     """Tell of windows lo[k]:hi[k], neither end ever falling, for which classes a trend ends with the last tick.
 
     Results are in states of their own, as in a momentary machine. Windows begin and end between ticks.
     """
-    steps = list_steps(program)
     latest, fresh = np.full(program.states, -1, np.int64), np.full(program.states, -1, np.int64)
+    _find_ends(program, list_steps(program), events, lo, hi, (latest, fresh), out)
+
+
+@kernel(allocates=False)
+def _find_ends(
+    program: Program, steps: Steps, events: Events, lo: Array, hi: Array, starts: tuple[Array, Array], out: Array
+) -> None:
+    """Do what `find_ends` tells; of each state the latest start, and the latest that a tick brings."""
+    latest, fresh = starts
     top = np.int64(0)
     for k in range(lo.size):
         if events.stop[0]:

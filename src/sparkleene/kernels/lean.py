@@ -16,10 +16,13 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any, NamedTuple
 
+import numpy as np
 from llvmlite.ir import IntType
 from numba.core import cgutils, ir, types
-from numba.core.compiler_machinery import PassManager, register_pass
+from numba.core.compiler_machinery import FunctionPass, PassManager, register_pass
 from numba.core.lowering import Lower
+from numba.core.postproc import PostProcessor, VariableLifetime
+from numba.core.transforms import canonicalize_cfg
 from numba.core.typed_passes import (
     BaseNativeLowering,
     IRLegalization,
@@ -27,7 +30,7 @@ from numba.core.typed_passes import (
     NopythonTypeInference,
     PreLowerStripPhis,
 )
-from numba.core.untyped_passes import FixupArgs, GenericRewrites, IRProcessing, ReconstructSSA, TranslateByteCode
+from numba.core.untyped_passes import FixupArgs, IRProcessing, ReconstructSSA, TranslateByteCode
 from numba.np.arrayobj import load_item, store_item
 
 _INDEX = IntType(32)
@@ -226,7 +229,35 @@ class _Lowering(BaseNativeLowering):  # type: ignore[misc]
     lowering_class = _Lower
 
 
-_UNTYPED = (TranslateByteCode, FixupArgs, IRProcessing, GenericRewrites, ReconstructSSA)
+_FIXED = (ir.Const, ir.Global, ir.FreeVar)  # what has a value that is known when a kernel is compiled
+
+
+@register_pass(mutates_CFG=False, analysis_only=False)
+class _FixedIndexes(FunctionPass):  # type: ignore[misc]
+    """Tells numba which part of a tuple `t[1]` is. Its other rewrites are for code that kernels do not have."""
+
+    _name = "sparkleene_fixed_indexes"
+
+    def __init__(self) -> None:
+        FunctionPass.__init__(self)
+
+    def run_pass(self, state: Any) -> bool:
+        """Rewrite a function."""
+        for block in state.func_ir.blocks.values():
+            for one in block.find_insts(ir.Assign):
+                expr = one.value
+                if not isinstance(expr, ir.Expr) or expr.op != "getitem":
+                    continue
+                try:
+                    found = state.func_ir.get_definition(expr.index)
+                except KeyError:  # not defined in one place
+                    continue
+                if isinstance(found, _FIXED) and isinstance(found.value, int | np.integer):
+                    one.value = ir.Expr.static_getitem(expr.value, found.value, expr.index, expr.loc)
+        return True
+
+
+_UNTYPED = (TranslateByteCode, FixupArgs, IRProcessing, _FixedIndexes, ReconstructSSA)
 _TYPED = (NopythonTypeInference, PreLowerStripPhis)
 _LOWERING = (_Lowering, NoPythonBackend)
 
@@ -277,16 +308,26 @@ def _call_helper(called: Any, context: Any, args: Any, kws: Any) -> Any:
     return _call(called, context, args, kws)
 
 
+def _keep_lifetimes(of: Any, emit_dels: bool = False, extend_lifetimes: bool = False) -> None:
+    """Note where variables live, to be found out if somebody asks: nobody does where no references are counted."""
+    if emit_dels or of.func_ir.is_generator:
+        _process(of, emit_dels, extend_lifetimes)
+        return
+    of.func_ir.blocks = canonicalize_cfg(of.func_ir.blocks)
+    of.func_ir.variable_lifetime, of.func_ir.generator_info = VariableLifetime(of.func_ir.blocks), None
+
+
 _PACKAGE = __name__.rpartition(".")[0]
-_resolve, _call = types.Function.get_call_type, types.Dispatcher.get_call_type
+_resolve, _call, _process = types.Function.get_call_type, types.Dispatcher.get_call_type, PostProcessor.run
 
 
 @contextmanager
 def with_memory() -> Iterator[None]:
     """Remember what operators and functions do with arguments of given types: numba finds it out at every use."""
-    before = types.Function.get_call_type, types.Dispatcher.get_call_type
+    before = types.Function.get_call_type, types.Dispatcher.get_call_type, PostProcessor.run
     types.Function.get_call_type, types.Dispatcher.get_call_type = _resolve_once, _call_helper
+    PostProcessor.run = _keep_lifetimes
     try:
         yield
     finally:
-        types.Function.get_call_type, types.Dispatcher.get_call_type = before
+        types.Function.get_call_type, types.Dispatcher.get_call_type, PostProcessor.run = before

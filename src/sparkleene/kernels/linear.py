@@ -14,18 +14,20 @@ import numpy as np
 from sparkleene.kernels.jit import helper, kernel
 from sparkleene.kernels.numbers import add, nonzero, null, times
 from sparkleene.kernels.program import Array, Events, NumberSystem, Program
-from sparkleene.kernels.ticks import has, symbol_of
-from sparkleene.kernels.vectors import Table, add_row, blank_rows, clear_row, collect, set_identity, start, summand
+from sparkleene.kernels.ticks import symbol_of
+from sparkleene.kernels.vectors import (
+    Table,
+    add_row,
+    blank_rows,
+    clear_row,
+    collect,
+    low_of,
+    set_identity,
+    start,
+    summand,
+)
 
-
-@helper
-def _can_move(program: Program) -> bool:
-    """Tell whether some tick moves partial trends out of their state."""
-    for y in range(program.keep.shape[0]):
-        for s in range(program.states):
-            if program.keep[y, s] != s:
-                return True
-    return False
+_BIT = np.uint64(1)
 
 
 class Steps(NamedTuple):
@@ -39,46 +41,21 @@ class Steps(NamedTuple):
     moved: Array  # int64[moves, 2]: from where, where to; -1 for gone
 
 
-@helper(allocates=True)
-def list_chosen_steps(program: Program, chosen: Array) -> Steps:
-    """List the chosen transitions that an event of each symbol takes."""
-    symbols, labels = len(program.labels), len(program.off) - 1
-    off = np.zeros(symbols + 1, np.int64)
-    for y in range(symbols):
-        off[y + 1] = off[y]
-        for label in range(labels):
-            if has(program.labels[y], label):
-                for t in range(program.off[label], program.off[label + 1]):
-                    off[y + 1] += chosen[t]
-    by = np.empty(off[symbols], np.int64)
-    src, dst = np.empty(off[symbols], np.int64), np.empty(off[symbols], np.int64)
-    for y in range(symbols):
-        k = off[y]
-        for label in range(labels):
-            if has(program.labels[y], label):
-                for t in range(program.off[label], program.off[label + 1]):
-                    if chosen[t]:
-                        by[k], src[k], dst[k] = label, program.src[t], program.dst[t]
-                        k += 1
-    moved_off = np.zeros(symbols + 1, np.int64)
-    for y in range(symbols):
-        moved_off[y + 1] = moved_off[y]
-        for s in range(program.states):
-            moved_off[y + 1] += program.keep[y, s] != s
-    moved = np.empty((moved_off[symbols], 2), np.int64)
-    for y in range(symbols):
-        m = moved_off[y]
-        for s in range(program.states):
-            if program.keep[y, s] != s:
-                moved[m, 0], moved[m, 1] = s, program.keep[y, s]
-                m += 1
-    return Steps(off, by, src, dst, moved_off, moved)
-
-
-@helper(allocates=True)
-def list_steps(program: Program) -> Steps:
-    """List the transitions that an event of each symbol takes."""
-    return list_chosen_steps(program, np.ones(len(program.dst), np.bool_))  # type: ignore[no-any-return]
+def list_steps(program: Program, chosen: Array | None = None) -> Steps:
+    """List the transitions that an event of each symbol takes, all or the chosen ones."""
+    symbols = np.arange(len(program.labels) + 1)
+    bit = np.arange(len(program.off) - 1, dtype=np.uint64)
+    symbol, label = np.nonzero(program.labels[:, None] >> bit & _BIT)
+    count = np.diff(program.off)[label]
+    t = np.arange(count.sum()) + np.repeat(program.off[label] - (np.cumsum(count) - count), count)
+    symbol, label = np.repeat(symbol, count), np.repeat(label, count)
+    if chosen is not None:
+        some = chosen[t]
+        symbol, label, t = symbol[some], label[some], t[some]
+    by, s = np.nonzero(program.keep != np.arange(program.states))
+    moved = np.stack([s, program.keep[by, s]], axis=1)
+    off, moved_off = np.searchsorted(symbol, symbols), np.searchsorted(by, symbols)
+    return Steps(off, label, program.src[t], program.dst[t], moved_off, moved)
 
 
 @helper
@@ -108,12 +85,7 @@ def step_row(
                     more = times(source.value[s, of + c], x, field.mod[c])
                     to.value[d, w] = add(to.value[d, w], more, field.mod[c])
     for m in range(program.low_adds.size):
-        r, adds = program.low_row[m, label], program.low_adds[m]
-        x = 0.0 if adds else np.inf
-        if r >= 0:
-            value = events.lows[r, e]
-            if not null(value):
-                x = value
+        x, adds = low_of(program, events, m, label, e), program.low_adds[m]
         for c in range(columns):
             if nonzero(source.value[s, c]):
                 w = m * columns + c
@@ -183,36 +155,68 @@ def advance(
         i = j
 
 
-@kernel
+class _Work(NamedTuple):
+    """What a kernel is given besides: the transitions by symbol, and rows to work in."""
+
+    steps: Steps
+    moving: bool  # whether some tick moves partial trends out of their state
+    state: Table
+    tick: Table
+
+
+def _prepare(program: Program, width: int, lows: int, one: Array) -> _Work:
+    """Return what rows of this many columns are run with."""
+    steps = list_steps(program)
+    state, tick = blank_rows(program.states, width, lows, one), blank_rows(program.states, width, lows, one)
+    return _Work(steps, len(steps.moved) > 0, state, tick)
+
+
 def run(program: Program, events: Events, field: NumberSystem, lo: Array, hi: Array, out: Table) -> None:
     """Run every stretch lo[k]:hi[k] from the start and write its results to row k of `out`, by class."""
     columns = field.one.size
-    width, lows = columns * (1 + program.sum_of.size), columns * program.low_adds.size
-    state = blank_rows(program.states, width, lows, field.one)
-    tick = blank_rows(program.states, width, lows, field.one)
-    moving, steps = _can_move(program), list_steps(program)
+    work = _prepare(program, columns * (1 + program.sum_of.size), columns * program.low_adds.size, field.one)
+    _run(program, work, events, field, lo, hi, out)
+
+
+@kernel(allocates=False)
+def _run(
+    program: Program, work: _Work, events: Events, field: NumberSystem, lo: Array, hi: Array, out: Table
+) -> None:
+    """Do what `run` tells."""
     for k in range(lo.size):
-        start(state, field.one, program.low_adds)
-        advance(program, steps, events, field, lo[k], hi[k], state, tick, moving)
-        collect(program, state, field.mod, out, k)
+        start(work.state, field.one, program.low_adds)
+        advance(program, work.steps, events, field, lo[k], hi[k], work.state, work.tick, work.moving)
+        collect(program, work.state, field.mod, out, k)
 
 
-@kernel
 def resume(program: Program, events: Events, field: NumberSystem, lo: Array, hi: Array, state: Table) -> None:
     """Run the rows lo[k]:hi[k] over the vectors state.value[k], state.low[k] in place."""
-    tick = blank_rows(program.states, state.value.shape[2], state.low.shape[2], field.one)
-    moving, steps = _can_move(program), list_steps(program)
+    work = _prepare(program, state.value.shape[2], state.low.shape[2], field.one)
+    _resume(program, work, events, field, lo, hi, state)
+
+
+@kernel(allocates=False)
+def _resume(
+    program: Program, work: _Work, events: Events, field: NumberSystem, lo: Array, hi: Array, state: Table
+) -> None:
+    """Do what `resume` tells."""
     for k in range(lo.size):
         one = Table(state.value[k], state.low[k])
-        advance(program, steps, events, field, lo[k], hi[k], one, tick, moving)
+        advance(program, work.steps, events, field, lo[k], hi[k], one, work.tick, work.moving)
 
 
-@kernel
 def write_matrices(program: Program, events: Events, field: NumberSystem, lo: Array, hi: Array, out: Table) -> None:
     """Write the matrix of every stretch lo[k]:hi[k]: column c is the image of one partial trend in state c."""
-    tick = blank_rows(program.states, out.value.shape[2], out.low.shape[2], field.one)
-    moving, steps = _can_move(program), list_steps(program)
+    work = _prepare(program, out.value.shape[2], out.low.shape[2], field.one)
+    _write_matrices(program, work, events, field, lo, hi, out)
+
+
+@kernel(allocates=False)
+def _write_matrices(
+    program: Program, work: _Work, events: Events, field: NumberSystem, lo: Array, hi: Array, out: Table
+) -> None:
+    """Do what `write_matrices` tells."""
     for k in range(lo.size):
         one = Table(out.value[k], out.low[k])
         set_identity(one, field.one, program.low_adds)
-        advance(program, steps, events, field, lo[k], hi[k], one, tick, moving)
+        advance(program, work.steps, events, field, lo[k], hi[k], one, work.tick, work.moving)

@@ -11,7 +11,7 @@ import numpy as np
 from sparkleene.kernels.jit import helper, kernel
 from sparkleene.kernels.numbers import add, mul, nonzero
 from sparkleene.kernels.program import Array, NumberSystem, Program
-from sparkleene.kernels.vectors import Table, blank_rows, blank_vectors, clear_row, collect, copy_row, set_identity
+from sparkleene.kernels.vectors import Table, clear_row, collect, copy_row, make_rows, make_vectors, set_identity
 
 
 @helper
@@ -55,7 +55,7 @@ def transform(
     program: Program, field: NumberSystem, units: Table, first: Array, last: Array, state: Table, stop: Array
 ) -> None:
     """Bring the vectors state.value[k], state.low[k] through the matrices first[k]:last[k] in place."""
-    next = blank_rows(program.states, state.value.shape[2], state.low.shape[2], field.one)
+    next = make_rows(program.states, state.value.shape[2], state.low.shape[2], field.one)
     for k in range(first.size):
         one = Table(state.value[k], state.low[k])
         for u in range(first[k], last[k]):
@@ -95,8 +95,8 @@ def slide(
     states, mod, one = program.states, field.mod, field.one
     width, width_low = units.value.shape[2], units.low.shape[2]
     aggregates, lows = width // states, width_low // states
-    back, swap = blank_rows(states, width, width_low, one), blank_rows(states, width, width_low, one)
-    result, front = blank_rows(states, aggregates, lows, one), blank_vectors(0, states, aggregates, lows, one)
+    back, swap = make_rows(states, width, width_low, one), make_rows(states, width, width_low, one)
+    result, front = make_rows(states, aggregates, lows, one), make_vectors(0, states, aggregates, lows, one)
     base = border = top = lo[0] if lo.size else 0
     set_identity(back, field.one, program.low_adds)
     for k in range(lo.size):
@@ -113,7 +113,7 @@ def slide(
             # Turn the matrix of the back into vectors, from the newest unit to the oldest that is still needed.
             base = lo[k]
             if front.value.shape[0] < top - base:
-                front = blank_vectors(top - base, states, aggregates, lows, one)
+                front = make_vectors(top - base, states, aggregates, lows, one)
             set_identity(back, field.one, program.low_adds)
             for u in range(top - 1, base - 1, -1):
                 if stop[0]:

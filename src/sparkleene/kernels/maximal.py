@@ -8,14 +8,16 @@ rising ends, and are counted with the two stacks of start_queue.py.
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 
 from sparkleene.kernels.conditions import holds
 from sparkleene.kernels.jit import helper, kernel
 from sparkleene.kernels.matrices import multiply
 from sparkleene.kernels.program import Array, Events, NumberSystem, Program
-from sparkleene.kernels.start_queue import Front, turn
-from sparkleene.kernels.vectors import Table, blank_rows, blank_vectors, collect, set_identity
+from sparkleene.kernels.start_queue import Front, Work, prepare, turn
+from sparkleene.kernels.vectors import Table, collect, set_identity
 from sparkleene.kernels.whole_steps import (
     Borders,
     Chosen,
@@ -29,13 +31,29 @@ from sparkleene.kernels.whole_steps import (
 )
 
 
+class _Intervals(NamedTuple):
+    """First and last rows of the maximal intervals of a window, and room to find them."""
+
+    first: Array
+    last: Array
+    reach: Array  # int64[2, states]
+    stack: Array  # scratch for code
+
+
+def _make_intervals(program: Program, rows: int, code: int = 0) -> _Intervals:
+    """Return room for the intervals of windows of up to so many rows."""
+    reach = np.empty((2, program.states), np.int64)
+    return _Intervals(np.empty(rows, np.int64), np.empty(rows, np.int64), reach, np.empty(code + 1))
+
+
 @helper
 def _find_intervals(
-    program: Program, parts: Parts, events: Events, borders: Borders, begin: int, end: int, reach: Array,
-    first: Array, last: Array,
+    program: Program, parts: Parts, events: Events, borders: Borders, begin: int, end: int,
+    intervals: _Intervals,
 ) -> int:  # fmt: skip
     """Write the first and last rows of the maximal intervals of a window, and return how many there are."""
     body, close = parts.body, parts.close
+    first, last, reach, _ = intervals
     for s in range(program.states):
         reach[0, s] = -1
     for e in range(end - 1, begin - 1, -1):
@@ -62,34 +80,32 @@ def _find_intervals(
     return count
 
 
-@kernel
 def run(
     program: Program, events: Events, field: NumberSystem, square: NumberSystem, chosen: Chosen, lo: Array,
     hi: Array, out: Table,
 ) -> None:  # fmt: skip
     """Write the results of windows; `square` is the number system with a column for each state."""
-    states, one, adds = program.states, field.one, program.low_adds
-    width, lows = 1 + program.sum_of.size, program.low_adds.size
-    parts = part_machine(program)
-    borders = make_borders(parts, states, lo, hi)
-    fresh, done = blank_rows(states, width, lows, one), blank_rows(states, width, lows, one)
-    ending = blank_rows(states, width, lows, one)
-    since, back, wide_fresh = (blank_rows(states, width * states, lows * states, one),
-                               blank_rows(states, width * states, lows * states, one),
-                               blank_rows(states, width * states, lows * states, one))  # fmt: skip
-    front = blank_vectors(16, states, width, lows, one)
-    longest = 1
-    for n in range(lo.size):
-        longest = max(longest, hi[n] - lo[n])
-    first, last = np.empty(longest, np.int64), np.empty(longest, np.int64)
-    reach = np.empty((2, states), np.int64)
-    stack = np.empty(chosen.predicates.code.shape[0] + 1)
+    rows = int((hi - lo).max(initial=1))
+    work = prepare(program, field.one, rows)
+    intervals = _make_intervals(program, rows, len(chosen.predicates.code))
+    _run(program, work, intervals, events, field, square, chosen, lo, hi, out)
+
+
+@kernel(allocates=False)
+def _run(
+    program: Program, work: Work, intervals: _Intervals, events: Events, field: NumberSystem, square: NumberSystem,
+    chosen: Chosen, lo: Array, hi: Array, out: Table,
+) -> None:  # fmt: skip
+    """Do what `run` tells."""
+    one, adds = field.one, program.low_adds
+    parts, borders, _, ending, fresh, done, since, back, wide_fresh, old, front = work
+    first, last, _, stack = intervals
     for n in range(lo.size):
         if events.stop[0]:
             return
         begin, end = lo[n], hi[n]
         find_borders(program, parts, events, begin, end, borders)
-        count = _find_intervals(program, parts, events, borders, begin, end, reach, first, last)
+        count = _find_intervals(program, parts, events, borders, begin, end, intervals)
         unit_row(done, np.int64(-1), one, adds)
         base = border = at = begin
         fronted = False
@@ -107,9 +123,7 @@ def run(
             else:
                 if not fronted or i >= border:
                     base, border, at, fronted = i, j, j, True
-                    if front.value.shape[0] < border - base + 1:
-                        front = blank_vectors(2 * (border - base + 1), states, width, lows, one)
-                    to = Front(begin, base, border, front, back, wide_fresh)
+                    to = Front(begin, base, border, front, back, wide_fresh, old)
                     turn(program, parts, events, square, chosen.starts, borders.start, to, True)
                     unit_row(wide_fresh, np.int64(-1), one, adds)
                     set_identity(since, square.one, adds)
@@ -123,14 +137,18 @@ def run(
         collect(program, done, field.mod, out, n)
 
 
-@kernel
 def find(program: Program, events: Events, begin: int, end: int) -> tuple[Array, Array]:
     """Return the first and last rows of the maximal intervals of a window."""
-    lo, hi = np.full(1, begin), np.full(1, end)
-    parts = part_machine(program)
-    borders = make_borders(parts, program.states, lo, hi)
+    parts, intervals = part_machine(program), _make_intervals(program, end - begin)
+    borders = make_borders(parts, program.states, max(1, end - begin))
+    count = _find(program, parts, events, borders, begin, end, intervals)
+    return intervals.first[:count], intervals.last[:count]
+
+
+@kernel(allocates=False)
+def _find(
+    program: Program, parts: Parts, events: Events, borders: Borders, begin: int, end: int, intervals: _Intervals
+) -> int:
+    """Write the first and last rows of the maximal intervals of a window, and return how many there are."""
     find_borders(program, parts, events, begin, end, borders)
-    first, last = np.empty(end - begin, np.int64), np.empty(end - begin, np.int64)
-    reach = np.empty((2, program.states), np.int64)
-    count = _find_intervals(program, parts, events, borders, begin, end, reach, first, last)
-    return first[:count], last[:count]
+    return _find_intervals(program, parts, events, borders, begin, end, intervals)  # type: ignore[no-any-return]

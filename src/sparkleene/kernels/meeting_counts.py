@@ -326,7 +326,6 @@ def _divide(given: Given, order: Order, room: Room, begin: int, end: int, identi
     return total
 
 
-@helper(allocates=True)
 def _make_order(rows: int) -> Order:
     """Return room for the events of a number of rows."""
     flat, keys = (np.zeros(2 * rows, np.int64), np.zeros(2 * rows, np.int64)), np.zeros(2 * rows, np.uint64)
@@ -335,7 +334,6 @@ def _make_order(rows: int) -> Order:
     )
 
 
-@helper(allocates=True)
 def _make_room(m: int, rows: int) -> Room:
     """Return room for a number of rows."""
     vectors, sums = np.zeros((rows + 1, m)), np.zeros((rows + 1, m))
@@ -365,15 +363,20 @@ def _run_window(
         i, cut = j, after
 
 
-@kernel(fastmath={"contract"})
 def run(
     program: Program, counts: Counts, identity: Vector, zero: Vector, events: Events, chosen: Chosen,
     meeting: Meeting, spans: Spans, out: Array,
 ) -> None:  # fmt: skip
     """Write the counts of windows whose numbers fit doubles, by one comparison."""
-    given = Given(program, counts, events, chosen, meeting.f[0], meeting.g[0], meeting.strict[0])
+    given = Given(program, counts, events, chosen, meeting.f[0], meeting.g[0], bool(meeting.strict[0]))
     order, room = _make_order(spans.longest), _make_room(len(counts.states), spans.longest)
+    _run(given, order, room, identity, zero, spans, out)
+
+
+@kernel(allocates=False, fastmath={"contract"})
+def _run(given: Given, order: Order, room: Room, identity: Vector, zero: Vector, spans: Spans, out: Array) -> None:
+    """Do what `run` tells."""
     for n in range(spans.lo.size):
-        if events.stop[0]:
+        if given.events.stop[0]:
             break
         out[n, 0] = _run_window(given, order, room, identity, zero, spans.lo[n], spans.hi[n])

@@ -44,9 +44,10 @@ def pair_up(trends: Table, out: Table) -> None:
 
 
 @kernel(allocates=False)
-def add_runs(table: Table, starts: Array, mod: Array, out: Table) -> None:
-    """Add up runs of rows: run r is starts[r]:starts[r+1], the last one ends with the rows."""
-    for r in range(starts.size):
-        end = starts[r + 1] if r + 1 < starts.size else table.value.shape[0]
-        for k in range(starts[r], end):
-            add_row(out, r, table, k, mod)
+def add_to_cells(table: Table, row: Array, cell: Array, repeat: Array, step: int, mod: Array, out: Table) -> None:
+    """Add row[k] of a table to cell[k], and to the cells one step and more further, `repeat[k]` cells in all."""
+    for k in range(row.size):
+        into = cell[k]
+        for _ in range(repeat[k]):
+            add_row(out, into, table, row[k], mod)
+            into += step

@@ -10,9 +10,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from sparkleene.kernels.jit import helper, kernel
+from sparkleene.kernels.jit import kernel
 from sparkleene.kernels.program import Array, Events, Program
-from sparkleene.kernels.row_stacks import list_moves
+from sparkleene.kernels.row_stacks import Moves, list_moves
 
 
 class Additions(NamedTuple):
@@ -23,64 +23,52 @@ class Additions(NamedTuple):
     target: Array
 
 
-@helper(allocates=True)
 def _find_reached(program: Program) -> Array:
     """Tell which states are reached from which."""
-    states = program.states
-    leads = np.zeros((states, states), np.bool_)
-    for s in range(states):
-        leads[s, s] = True
-    for t in range(len(program.src)):
-        leads[program.src[t], program.dst[t]] = True
-    for through in range(states):
-        for s in range(states):
-            if leads[s, through]:
-                for d in range(states):
-                    leads[s, d] |= leads[through, d]
+    leads = np.eye(program.states, dtype=np.bool_)
+    leads[program.src, program.dst] = True
+    for through in range(program.states):
+        leads |= leads[:, through, None] & leads[through]
     return leads
 
 
-@helper(allocates=True)
-def _list_additions(program: Program, leads: Array, before: bool) -> Additions:
+def _list_additions(moves: Moves, leads: Array, before: bool) -> Additions:
     """List the additions of a row after a matrix, or `before` a transposed one."""
-    steps, symbols, states = list_moves(program).steps, len(program.labels), program.states
-    off = np.zeros(symbols + 1, np.int64)
-    room = len(steps.src) * states
-    source, target = np.empty(room, np.int64), np.empty(room, np.int64)
-    n = 0
-    for y in range(symbols):
-        begin, end = steps.off[y], steps.off[y + 1]
-        for m in range(end - begin):
-            k = end - 1 - m if before else begin + m
-            s, d = (steps.dst[k], steps.src[k]) if before else (steps.src[k], steps.dst[k])
-            for c in range(states):
-                if leads[s, c] if before else leads[c, s]:
-                    source[n], target[n] = s * states + c, d * states + c
-                    n += 1
-        off[y + 1] = n
-    return Additions(off, source[:n].copy(), target[:n].copy())
+    steps, states = moves.steps, len(leads)
+    symbols = np.arange(len(steps.off))
+    symbol = np.repeat(symbols[:-1], np.diff(steps.off))
+    order = np.arange(symbol.size)
+    if before:
+        order = np.lexsort((-order, symbol))
+    s, d = (steps.dst[order], steps.src[order]) if before else (steps.src, steps.dst)
+    k, c = np.nonzero(leads[s] if before else leads.T[s])
+    off = np.searchsorted(symbol[k], symbols)
+    return Additions(off, s[k] * states + c, d[k] * states + c)
 
 
-@kernel
 def run(program: Program, events: Events, lo: Array, hi: Array, out: Array) -> bool:
     """Write the counts of windows lo[k]:hi[k], neither end ever falling, by class; return False where rows tie.
 
     So it does where a row's transitions have no order in which none leads to where a later one begins.
     """
+    moves, leads = list_moves(program), _find_reached(program)
+    if not moves.plain.all():
+        return False
+    after, before = _list_additions(moves, leads, False), _list_additions(moves, leads, True)
+    through = leads[0] & leads.T[program.out_state]
+    out_of, reach = np.nonzero(through)
+    reach_off = np.searchsorted(out_of, np.arange(len(through) + 1))
+    return _run(program, after, before, (reach_off, reach), events, lo, hi, out)  # type: ignore[no-any-return]
+
+
+@kernel
+def _run(
+    program: Program, after: Additions, before: Additions, reached: tuple[Array, Array], events: Events, lo: Array,
+    hi: Array, out: Array,
+) -> bool:  # fmt: skip
+    """Do what `run` tells; `reached` lists for each result the states on the way to it."""
     states = program.states
-    for plain in list_moves(program).plain:
-        if not plain:
-            return False
-    leads = _find_reached(program)
-    after, before = _list_additions(program, leads, False), _list_additions(program, leads, True)
-    reach_off, reach = np.zeros(len(program.out_state) + 1, np.int64), np.empty(leads.size, np.int64)
-    n = 0
-    for o in range(len(program.out_state)):
-        for c in range(states):
-            if leads[0, c] and leads[c, program.out_state[o]]:
-                reach[n] = c
-                n += 1
-        reach_off[o + 1] = n
+    reach_off, reach = reached
     since, later = np.zeros(states * states), np.zeros(states * states)
     front = np.zeros((16, states))
     base = border = top = np.int64(-1)

@@ -15,7 +15,7 @@ from sparkleene.kernels.jit import helper, kernel
 from sparkleene.kernels.linear import Steps, list_steps
 from sparkleene.kernels.numbers import add, mul, nonzero
 from sparkleene.kernels.program import Array, Events, NumberSystem, Program
-from sparkleene.kernels.vectors import Table, add_row, blank_rows, clear_row, collect, copy_row, set_identity
+from sparkleene.kernels.vectors import Table, add_row, clear_row, collect, copy_row, make_rows, set_identity
 from sparkleene.kernels.whole_steps import step_row, union_symbol
 
 
@@ -29,38 +29,18 @@ class Moves(NamedTuple):
     plain: Array  # bool[symbols]
 
 
-@helper(allocates=True)
 def list_moves(program: Program) -> Moves:
     """List what each symbol does."""
     steps, symbols = list_steps(program), len(program.labels)
+    symbol = np.repeat(np.arange(symbols), np.diff(steps.off))
+    order = np.lexsort((-steps.dst, symbol))  # those that lead to later states first
+    src, dst = steps.src[order], steps.dst[order]
+    base = symbol * program.states + program.states - 1
+    first = np.searchsorted(base - dst, base - src)  # of the transitions that lead to where this one begins
+    after = np.flatnonzero(first < np.arange(src.size))
     plain = np.ones(symbols, np.bool_)
-    for y in range(symbols):
-        begin, end = steps.off[y], steps.off[y + 1]
-        for k in range(begin, end):
-            label, src, dst, i = steps.label[k], steps.src[k], steps.dst[k], k
-            while i > begin and steps.dst[i - 1] < dst:
-                steps.label[i], steps.src[i], steps.dst[i] = steps.label[i - 1], steps.src[i - 1], steps.dst[i - 1]
-                i -= 1
-            steps.label[i], steps.src[i], steps.dst[i] = label, src, dst
-        for k in range(begin, end):
-            for after in range(k + 1, end):
-                plain[y] &= steps.dst[k] != steps.src[after]
-    return Moves(steps, plain)
-
-
-@helper(allocates=True)
-def _list_ends(program: Program) -> Array:
-    """List the states of results, each once."""
-    is_end, count = np.zeros(program.states, np.bool_), 0
-    for s in program.out_state:
-        count += not is_end[s]
-        is_end[s] = True
-    ends, count = np.empty(count, np.int64), 0
-    for s in range(program.states):
-        if is_end[s]:
-            ends[count] = s
-            count += 1
-    return ends
+    plain[symbol[after[(base - dst)[first[after]] == (base - src)[after]]]] = False
+    return Moves(steps._replace(label=steps.label[order], src=src, dst=dst), plain)
 
 
 @helper
@@ -160,20 +140,27 @@ def _meet(program: Program, since: Table, front: Table, row: int, mod: Array, ro
                     result.low[s, m] = min(result.low[s, m], one + two if program.low_adds[m] else min(one, two))
 
 
-@kernel
 def run(program: Program, events: Events, field: NumberSystem, lo: Array, hi: Array, out: Table) -> None:
     """Write the results of windows lo[k]:hi[k], neither end ever falling; `field` has a column for each state.
 
     Windows begin and end between ticks.
     """
+    _run(program, list_moves(program), np.unique(program.out_state), events, field, lo, hi, out)
+
+
+@kernel
+def _run(
+    program: Program, moves: Moves, rows: Array, events: Events, field: NumberSystem, lo: Array, hi: Array,
+    out: Table,
+) -> None:  # fmt: skip
+    """Do what `run` tells; `rows` are the states of results, each once."""
     states = program.states
     width, lows = 1 + program.sum_of.size, program.low_adds.size
-    since, later, fresh = (blank_rows(states, width * states, lows * states, field.one),
-                           blank_rows(states, width * states, lows * states, field.one),
-                           blank_rows(states, width * states, lows * states, field.one))  # fmt: skip
-    result = blank_rows(states, width, lows, field.one)
-    front = blank_rows(16, width * states, lows * states, field.one)
-    moves, rows = list_moves(program), _list_ends(program)
+    since, later, fresh = (make_rows(states, width * states, lows * states, field.one),
+                           make_rows(states, width * states, lows * states, field.one),
+                           make_rows(states, width * states, lows * states, field.one))  # fmt: skip
+    result = make_rows(states, width, lows, field.one)
+    front = make_rows(16, width * states, lows * states, field.one)
     mod = field.mod[:1]
     base = border = top = np.int64(-1)
     for k in range(lo.size):
@@ -182,7 +169,7 @@ def run(program: Program, events: Events, field: NumberSystem, lo: Array, hi: Ar
         if lo[k] >= border:
             base, border, top = lo[k], hi[k], hi[k]
             if len(front.value) < border - base:
-                front = blank_rows(2 * (border - base), width * states, lows * states, field.one)
+                front = make_rows(2 * (border - base), width * states, lows * states, field.one)
             _turn(program, moves, events, field, base, border, later, fresh, front)
             set_identity(since, field.one, program.low_adds)
         while top < hi[k] and not events.stop[0]:

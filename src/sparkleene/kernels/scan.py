@@ -15,11 +15,11 @@ from sparkleene.kernels.vectors import (
     Carry,
     Table,
     add_row,
-    blank_rows,
     clear_row,
     copy_row,
     empty_table,
     is_blank,
+    make_rows,
     take_in,
 )
 
@@ -128,7 +128,7 @@ def _advance(
     carry = Carry(*rows, mod)
     off, ops, code_off = predicates.off, predicates.op, predicates.code_off
     stack = np.zeros(len(predicates.code) + 1)
-    sum, sum_low = buffer = blank_rows(1, width, lows, field.one)
+    sum, sum_low = buffer = make_rows(1, width, lows, field.one)
     touched = np.zeros(states, np.bool_)
     used = alive = 0
     for s in range(states):
@@ -234,7 +234,7 @@ def _make_room(lists: Lists, one: Array, tick: Array, spare: int, i: int, end: i
     if 2 * need <= room:
         return lists
     size = max(2 * room, 2 * need)
-    new = blank_rows(states * size, entry.value.shape[1], entry.low.shape[1], one)
+    new = make_rows(states * size, entry.value.shape[1], entry.low.shape[1], one)
     new_event = np.zeros(states * size, np.int64)
     for s in range(states):
         for q in range(at[2, s]):

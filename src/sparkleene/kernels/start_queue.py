@@ -16,8 +16,9 @@ from sparkleene.kernels.conditions import compare
 from sparkleene.kernels.jit import helper, kernel
 from sparkleene.kernels.matrices import multiply
 from sparkleene.kernels.program import Array, Events, NumberSystem, Program
-from sparkleene.kernels.vectors import Table, blank_rows, blank_vectors, collect, set_identity
+from sparkleene.kernels.vectors import Table, blank_rows, collect, set_identity, unset_vectors
 from sparkleene.kernels.whole_steps import (
+    Borders,
     Chosen,
     Parts,
     can_close,
@@ -51,6 +52,33 @@ class Front(NamedTuple):
     vectors: Table
     back: Table
     fresh: Table
+    old: Table
+
+
+class Work(NamedTuple):
+    """A machine in parts, and room for windows: vectors, matrices, and a vector for each row up to a border."""
+
+    parts: Parts
+    borders: Borders
+    now: Table
+    ending: Table
+    fresh: Table
+    done: Table
+    since: Table
+    back: Table
+    wide_fresh: Table
+    old: Table
+    front: Table
+
+
+def prepare(program: Program, one: Array, rows: int) -> Work:
+    """Return what windows of up to so many rows are worked out in."""
+    states, width, lows = program.states, 1 + program.sum_of.size, program.low_adds.size
+    parts = part_machine(program)
+    vectors = (blank_rows(states, width, lows, one) for _ in range(4))
+    matrices = (blank_rows(states, width * states, lows * states, one) for _ in range(4))
+    front = unset_vectors(rows + 1, states, width, lows, one)
+    return Work(parts, make_borders(parts, states, rows), *vectors, *matrices, front)
 
 
 @helper
@@ -63,7 +91,7 @@ def turn(
     With `alone` it is what the starts of the row's own tick have come to.
     """
     states = program.states
-    begin, base, border, front, back, fresh = to
+    begin, base, border, front, back, fresh, old = to
     set_identity(back, field.one, program.low_adds)
     leads = len(start) > 1
     unit = Table(front.value[border - base], front.low[border - base])
@@ -73,7 +101,7 @@ def turn(
         i = j - 1
         while i > base and events.tick[i - 1] == events.tick[i]:
             i -= 1
-        go_back(program, parts, events, field, starts, i, j, back, fresh)
+        go_back(program, parts, events, field, starts, i, j, back, fresh, old)
         at = start[i - begin] if leads else start[0]
         for e in range(i, j):
             vector = Table(front.value[e - base], front.low[e - base])
@@ -84,7 +112,6 @@ def turn(
         j = i
 
 
-@kernel
 def run(
     program: Program, events: Events, field: NumberSystem, square: NumberSystem, chosen: Chosen, lo: Array,
     hi: Array, out: Table,
@@ -93,17 +120,18 @@ def run(
 
     `square` is the number system with a column for each state.
     """
-    states, one = program.states, field.one
-    width, lows = 1 + program.sum_of.size, program.low_adds.size
-    parts = part_machine(program)
-    borders = make_borders(parts, states, lo, hi)
-    now, fresh, done = (blank_rows(states, width, lows, one), blank_rows(states, width, lows, one),
-                        blank_rows(states, width, lows, one))  # fmt: skip
-    since, back, wide_fresh = (blank_rows(states, width * states, lows * states, one),
-                               blank_rows(states, width * states, lows * states, one),
-                               blank_rows(states, width * states, lows * states, one))  # fmt: skip
-    ending = blank_rows(states, width, lows, one)
-    front = blank_vectors(16, states, width, lows, one)
+    work = prepare(program, field.one, int((hi - lo).max(initial=1)))
+    _run(program, work, events, field, square, chosen, lo, hi, out)
+
+
+@kernel(allocates=False)
+def _run(
+    program: Program, work: Work, events: Events, field: NumberSystem, square: NumberSystem, chosen: Chosen,
+    lo: Array, hi: Array, out: Table,
+) -> None:  # fmt: skip
+    """Do what `run` tells."""
+    one = field.one
+    parts, borders, now, ending, fresh, done, since, back, wide_fresh, old, front = work
     for n in range(lo.size):
         begin, end = lo[n], hi[n]
         if events.stop[0]:
@@ -127,9 +155,7 @@ def run(
                 anchor, fronted = i, False
             elif (first > border) if fronted else (first > anchor):
                 base, border, fronted = first, i, True
-                if front.value.shape[0] < border - base + 1:
-                    front = blank_vectors(2 * (border - base + 1), states, width, lows, one)
-                to = Front(begin, base, border, front, back, wide_fresh)
+                to = Front(begin, base, border, front, back, wide_fresh, old)
                 turn(program, parts, events, square, chosen.starts, borders.start, to, False)
                 unit_row(wide_fresh, np.int64(-1), one, program.low_adds)
                 set_identity(since, square.one, program.low_adds)

@@ -15,12 +15,13 @@ import numpy as np
 from sparkleene.kernels.conditions import compare, holds
 from sparkleene.kernels.jit import helper, kernel
 from sparkleene.kernels.program import ANY, NEXT, Array, Predicates, Program
-from sparkleene.kernels.room import grow_rows
+from sparkleene.kernels.room import double_rows, grow_rows
 from sparkleene.kernels.ticks import has, tick_symbol
 
 # Columns of an end. EARLIER: how many ends are of earlier ticks. SINCE, UNTIL: the log's lengths before and after
 # its tick. LOGGED: its last place in the log. LINK: the next end that waits in the same state.
 EVENT, LABEL, STATE, KIND, BEGINS, EARLIER, SINCE, UNTIL, LOGGED, LINK = range(10)
+_ROOM = 1024  # ends and lines of the log at first
 
 
 class Events(NamedTuple):
@@ -64,31 +65,40 @@ class Waiting(NamedTuple):
 
 
 class Pass(NamedTuple):
-    """What a forward pass over a window is given, and what it keeps."""
+    """What a forward pass over windows is given, and what it keeps."""
 
     program: Program
     predicates: Predicates
     events: Events
     index: Index
     wait: Waiting
-    lo: int  # the window's first row
     kinds: Array  # int8[rows, outs]: the class that finished trends of a row will have, -1 if they are gone
+    passing: Array  # int8[2, outs]: the same before and after a tick
     out: Array  # int64[states]: place of a state's results in `kinds`, -1
     stack: Array  # scratch for code
 
 
-@helper(allocates=True)
-def _kinds(program: Program, events: Events, lasting: bool, lo: int, hi: int) -> Array:
-    """Return the class that finished trends of each row will have when the window closes, -1 if they are gone."""
-    outs = len(program.out_state)
-    kinds = np.empty((1 if lasting else hi - lo, outs), np.int8)
-    place = np.full(program.states, -1)
-    now, after = np.empty(outs, np.int8), np.empty(outs, np.int8)
+class Room(NamedTuple):
+    """Ends and log, which the caller lets grow, and what goes on from one call to the next."""
+
+    ends: Array  # int32[ends, 10]
+    by: Array  # uint64[ends, 1] or none: labels that extend an end in this tick
+    log: Array  # int32[lines, 3]
+    at: Array  # int64[10], see below
+
+
+WINDOW, TICK, ROW, OLDER, LINES, START, ONE, TWO, SIZE, LOG = range(10)  # TICK is -1 before a window begins
+
+
+@helper
+def _find_kinds(run: Pass, lo: int, hi: int) -> None:
+    """Write the class that finished trends of each row will have when the window closes, -1 if they are gone."""
+    program, events, kinds, passing, lasting = run.program, run.events, run.kinds, run.passing, run.index.lasting
+    outs, now = len(program.out_state), 0
     for o in range(outs):
-        place[program.out_state[o]] = o
-        now[o] = program.out_class[o]
+        passing[now, o] = program.out_class[o]
         if lasting:
-            kinds[0, o] = now[o]
+            kinds[0, o] = passing[now, o]
     j = lo if lasting else hi
     while j > lo:
         i = j - 1
@@ -96,14 +106,13 @@ def _kinds(program: Program, events: Events, lasting: bool, lo: int, hi: int) ->
             i -= 1
         for e in range(i, j):
             for o in range(outs):
-                kinds[e - lo, o] = now[o]
+                kinds[e - lo, o] = passing[now, o]
         y = tick_symbol(program.labels, events.symbol, i, j)
         for o in range(outs):
             t = program.keep[y, program.out_state[o]]
-            after[o] = now[place[t]] if t >= 0 else -1
-        now, after = after, now
+            passing[1 - now, o] = passing[now, run.out[t]] if t >= 0 else -1
+        now = 1 - now
         j = i
-    return kinds
 
 
 @helper
@@ -127,7 +136,7 @@ def _push(index: Index, f: Array, ends: Array, wait: Waiting, lo: int, k: int, s
 
 
 @helper
-def _fits(run: Pass, ends: Array, s: int, p: int, e: int) -> bool:
+def _fits(run: Pass, ends: Array, lo: int, s: int, p: int, e: int) -> bool:
     """Tell whether event e satisfies pair p with some event that waits in state s."""
     predicates, events, index, wait = run.predicates, run.events, run.index, run.wait
     op = predicates.op
@@ -141,27 +150,26 @@ def _fits(run: Pass, ends: Array, s: int, p: int, e: int) -> bool:
         return compare(op[c], index.cells[slot, cell, 0], y) or compare(op[c], index.cells[slot, cell, 1], y)
     k = wait.head[s]
     while k >= 0:
-        if holds(predicates, events.f, events.g, p, run.lo + ends[k, EVENT], e, run.stack):
+        if holds(predicates, events.f, events.g, p, lo + ends[k, EVENT], e, run.stack):
             return True
         k = ends[k, LINK]
     return False
 
 
-@helper(allocates=True)
-def _extend(
-    run: Pass, by: Array, start: int, e: int, label: int, ends: Array, begin: int, n: int
-) -> tuple[Array, int]:
-    """Add the ends of the partial trends that event e extends or begins; return all ends and their number.
+@helper
+def _extend(run: Pass, room: Room, lo: int, start: int, e: int, label: int, begin: int, n: int) -> int:
+    """Add the ends of the partial trends that event e extends or begins; return the number of all ends.
 
     From number `begin` on they have the same event and the same label of the pattern.
     """
-    program, events, index, wait, lo, out = run.program, run.events, run.index, run.wait, run.lo, run.out
+    program, events, index, wait, out = run.program, run.events, run.index, run.wait, run.out
+    ends, by = room.ends, room.by
     for t in range(program.off[label], program.off[label + 1]):
         s, d, p = program.src[t], program.dst[t], program.pair[t]
         if s != start:
             if wait.head[s] < 0:
                 continue
-            if p >= 0 and not _fits(run, ends, s, p, e):
+            if p >= 0 and not _fits(run, ends, lo, s, p, e):
                 continue
             wait.touched[s] = True
             k = wait.head[s] if len(by) else -1
@@ -179,29 +187,18 @@ def _extend(
         while k < n and ends[k, STATE] != d:
             k += 1
         if k == n:
-            ends = grow_rows(ends, n)
             ends[n, EVENT], ends[n, LABEL], ends[n, STATE], ends[n, KIND] = e - lo, index.real[label], d, kind
             ends[n, BEGINS], ends[n, LOGGED] = 0, -1
             n += 1
         if s == start:
             ends[k, BEGINS] = 1
-    return ends, n
+    return n
 
 
-@helper(allocates=True)
-def _settle(
-    program: Program,
-    index: Index,
-    f: Array,
-    lo: int,
-    y: int,
-    wait: Waiting,
-    ends: Array,
-    by: Array,
-    log: Array,
-    logged: int,
-) -> tuple[Array, int]:
-    """Move the ends that waited through a tick of symbol y; return the log and its length."""
+@helper
+def _settle(run: Pass, room: Room, lo: int, y: int, logged: int) -> int:
+    """Move the ends that waited through a tick of symbol y; return the length of the log."""
+    program, index, wait, ends, by, log = run.program, run.index, run.wait, room.ends, room.by, room.log
     for s in range(program.states):
         wait.left[s] = -1
         if wait.head[s] >= 0 and (program.keep[y, s] != s or (len(by) and wait.touched[s])):
@@ -222,17 +219,15 @@ def _settle(
             if t >= 0:
                 t = program.keep[y, t]
             if t != s:
-                log = grow_rows(log, logged)
                 log[logged, 0], log[logged, 1], log[logged, 2] = k, t, ends[k, LOGGED]
                 ends[k, LOGGED] = logged
                 logged += 1
             if t >= 0:
-                _push(index, f, ends, wait, lo, k, t)
+                _push(index, run.events.f, ends, wait, lo, k, t)
             k = following
-    return log, logged
+    return logged
 
 
-@kernel
 def reach(
     program: Program, predicates: Predicates, events: Events, index: Index, lo: Array, hi: Array, need: int
 ) -> tuple[Array, Array, Array]:
@@ -241,42 +236,62 @@ def reach(
     Return the event that completes the first trend of each (for AND, the first operand's), -1 if there is none,
     and for the last of them the ends of partial trends, in order, and the log of what became of them.
     """
-    states, tick = program.states, events.tick
-    firsts = np.full(len(lo), -1)
-    leaving = program.mode == NEXT and len(index.column) > 0
+    states, outs = program.states, len(program.out_state)
     out = np.full(states, -1)
-    for o in range(len(program.out_state)):
-        out[program.out_state[o]] = o
-    ends, log = np.empty((64, 10), np.int32), np.empty((64, 3), np.int32)
-    by = np.zeros((64 if leaving else 0, 1), np.uint64)  # labels that extend an end in this tick
-    stack = np.zeros(len(predicates.code) + 1)
+    out[program.out_state] = np.arange(outs)
     wait = Waiting(np.full(states, -1), np.full(states, -1), np.zeros(states, np.int64), np.zeros(states, np.bool_))
-    n = logged = 0
-    for w in range(len(lo)):
-        kinds = _kinds(program, events, index.lasting, lo[w], hi[w])
-        run = Pass(program, predicates, events, index, wait, lo[w], kinds, out, stack)
-        index.clock[0] += 1
-        for s in range(states):
-            wait.head[s], wait.stamp[s], wait.touched[s] = -1, index.clock[0], False
-        n = logged = start = one = two = 0
-        i = lo[w]
+    kinds = np.empty((1 if index.lasting else (hi - lo).max(initial=1), outs), np.int8)
+    stack = np.zeros(len(predicates.code) + 1)
+    run = Pass(program, predicates, events, index, wait, kinds, np.empty((2, outs), np.int8), out, stack)
+    leaving = program.mode == NEXT and len(index.column) > 0
+    firsts, at = np.full(len(lo), -1), np.zeros(10, np.int64)
+    at[TICK] = -1
+    by = np.empty((_ROOM if leaving else 0, 1), np.uint64)
+    room = Room(np.empty((_ROOM, 10), np.int32), by, np.empty((_ROOM, 3), np.int32), at)
+    while not _reach(run, room, lo, hi, need, firsts):
+        ends, log = double_rows(room.ends, at[SIZE]), double_rows(room.log, at[LOG])
+        room = Room(ends, double_rows(room.by, at[SIZE]), log, at)
+    return firsts, room.ends[: at[SIZE]], room.log[: at[LOG]]
+
+
+@kernel(allocates=False)
+def _reach(run: Pass, room: Room, lo: Array, hi: Array, need: int, firsts: Array) -> bool:
+    """Do what `reach` tells, and return whether it is done; if not, there was no room for what a row may add."""
+    program, events, index, wait = run.program, run.events, run.index, run.wait
+    ends, by, log, at = room
+    tick, most, leaving = events.tick, len(program.src), len(by) > 0
+    for w in range(at[WINDOW], len(lo)):
+        if at[TICK] < 0:
+            _find_kinds(run, lo[w], hi[w])
+            index.clock[0] += 1
+            for s in range(program.states):
+                wait.head[s], wait.stamp[s], wait.touched[s] = -1, index.clock[0], False
+            at[TICK] = at[ROW] = lo[w]
+            at[START] = at[ONE] = at[TWO] = at[SIZE] = at[LOG] = 0
+        i, row, start, one, two, n, logged = at[TICK], at[ROW], at[START], at[ONE], at[TWO], at[SIZE], at[LOG]
         while i < hi[w] and not events.stop[0] and (one < need or (program.classes > 1 and two < need)):
             j = i + 1
             while j < hi[w] and tick[j] == tick[i]:
                 j += 1
-            earlier, since = n, logged
-            for e in range(i, j):
+            if row == i:
+                at[OLDER], at[LINES] = n, logged
+            earlier, since = at[OLDER], at[LINES]
+            for e in range(row, j):
                 if events.stop[0]:
                     break
+                if n + most > len(ends) or since + earlier > len(log):
+                    at[WINDOW], at[TICK], at[ROW], at[START], at[ONE], at[TWO] = w, i, e, start, one, two
+                    at[SIZE], at[LOG] = n, logged
+                    return False
                 begin, before_it = n, -1
                 for label in index.order:
                     if index.real[label] != before_it:
                         begin, before_it = n, index.real[label]
                     if has(program.labels[events.symbol[e]], label):
-                        ends, n = _extend(run, by, start, e, label, ends, begin, n)
+                        n = _extend(run, room, lo[w], start, e, label, begin, n)
             if index.moves or leaving:
                 y = tick_symbol(program.labels, events.symbol, i, j)
-                log, logged = _settle(program, index, events.f, lo[w], y, wait, ends, by, log, logged)
+                logged = _settle(run, room, lo[w], y, logged)
                 start = program.keep[y, start]
             for k in range(earlier, n):
                 ends[k, EARLIER], ends[k, SINCE], ends[k, UNTIL] = earlier, since, logged
@@ -286,14 +301,14 @@ def reach(
                 one += kind == 0 or kind == 2
                 two += kind >= 1
                 if leaving:
-                    by = grow_rows(by, k)
                     by[k, 0] = 0
                 if not index.final[ends[k, STATE]]:
-                    _push(index, events.f, ends, wait, lo[w], k, ends[k, STATE])
-            i = j
+                    _push(index, events.f, ends, wait, lo[w], k, np.int64(ends[k, STATE]))
+            i = row = j
         if program.classes > 1 and two == 0:
             firsts[w] = -1
-    return firsts, ends[:n], log[:logged]
+        at[TICK], at[SIZE], at[LOG] = -1, n, logged
+    return True
 
 
 class Wish(NamedTuple):

@@ -12,7 +12,7 @@ import numpy as np
 
 from sparkleene.kernels.jit import helper
 from sparkleene.kernels.numbers import add, nonzero, null, times
-from sparkleene.kernels.program import Array, Program
+from sparkleene.kernels.program import Array, Events, Program
 
 
 class Table(NamedTuple):
@@ -81,8 +81,18 @@ def clear_row(table: Table, i: int) -> None:
         table.low[i, m] = np.inf
 
 
-@helper(allocates=True)
 def blank_rows(rows: int, width: int, lows: int, one: Array) -> Table:
+    """Return rows that hold nothing."""
+    return Table(np.zeros((rows, width), one.dtype), np.full((rows, lows), np.inf))
+
+
+def unset_vectors(count: int, rows: int, width: int, lows: int, one: Array) -> Table:
+    """Return room for as many tables of rows; what is not written takes no memory."""
+    return Table(np.empty((count, rows, width), one.dtype), np.empty((count, rows, lows)))
+
+
+@helper(allocates=True)
+def make_rows(rows: int, width: int, lows: int, one: Array) -> Table:
     """Return rows that hold nothing, in a kernel: numba takes long to compile `zeros` and `full`."""
     table = Table(np.empty((rows, width), one.dtype), np.empty((rows, lows)))
     for i in range(rows):
@@ -91,7 +101,7 @@ def blank_rows(rows: int, width: int, lows: int, one: Array) -> Table:
 
 
 @helper(allocates=True)
-def blank_vectors(count: int, rows: int, width: int, lows: int, one: Array) -> Table:
+def make_vectors(count: int, rows: int, width: int, lows: int, one: Array) -> Table:
     """Return as many tables of rows that hold nothing, in a kernel."""
     table = Table(np.empty((count, rows, width), one.dtype), np.empty((count, rows, lows)))
     for k in range(count):
@@ -139,6 +149,17 @@ def summand(sums: Array, row: int, e: int) -> float:
     """Return what event e adds to a sum by a row of values; row -2 - r is row r with its sign turned."""
     x = sums[row if row >= 0 else -2 - row, e]
     return x if row >= 0 or null(x) else -x  # type: ignore[no-any-return]
+
+
+@helper
+def low_of(program: Program, events: Events, m: int, label: int, e: int) -> float:
+    """Return what event e brings to a minimum by a label; where it brings nothing, what changes none."""
+    r = program.low_row[m, label]
+    if r >= 0:
+        x = events.lows[r, e]
+        if not null(x):
+            return x  # type: ignore[no-any-return]
+    return 0.0 if program.low_adds[m] else np.inf
 
 
 @helper

@@ -14,7 +14,7 @@ import numpy as np
 from sparkleene.kernels.conditions import compare, holds
 from sparkleene.kernels.jit import helper, kernel
 from sparkleene.kernels.program import ANY, Array, Predicates, Program
-from sparkleene.kernels.room import grow
+from sparkleene.kernels.room import double_rows
 from sparkleene.kernels.ticks import tick_symbol
 from sparkleene.kernels.trends import (
     BEGINS,
@@ -53,7 +53,16 @@ class Lists(NamedTuple):
     best: Array
 
 
-@helper(allocates=True)
+class _Work(NamedTuple):
+    """What ends are weighed with: lists before and after a tick, links between ends, and scratch."""
+
+    lists: Lists
+    other: Lists
+    link: Array  # int64[ends]
+    pair: Array  # int64[states]
+    stack: Array
+
+
 def _empty_lists(states: int) -> Lists:
     return Lists(np.full(states, -1), np.full(states, -1), np.zeros(states, WIDE), np.full(states, NONE))
 
@@ -77,7 +86,6 @@ def _move(program: Program, y: int, lists: Lists, link: Array, into: Lists) -> N
         into.best[t] = max(into.best[t], lists.best[s])
 
 
-@kernel
 def weigh(
     program: Program, predicates: Predicates, events: Events, index: Index, window: Pass, sign: int, count: Array,
     length: Array,
@@ -86,12 +94,21 @@ def weigh(
 
     Lengths are times the sign, so that the greatest is wanted.
     """
+    states, stack = program.states, np.zeros(len(predicates.code) + 1)
+    link, pair = np.full(len(window.ends), -1), np.empty(states, np.int64)
+    work = _Work(_empty_lists(states), _empty_lists(states), link, pair, stack)
+    _weigh(program, predicates, events, index, window, work, sign, count, length)
+
+
+@kernel(allocates=False)
+def _weigh(
+    program: Program, predicates: Predicates, events: Events, index: Index, window: Pass, work: _Work, sign: int,
+    count: Array, length: Array,
+) -> None:  # fmt: skip
+    """Do what `weigh` tells."""
     ends, log, lo, hi = window
+    lists, other, link, pair, stack = work
     every, tick = program.mode == ANY, events.tick
-    stack = np.zeros(len(predicates.code) + 1)
-    pair = np.empty(program.states, np.int64)
-    lists, other = _empty_lists(program.states), _empty_lists(program.states)
-    link = np.full(len(ends), -1)
     k, i = 0, lo
     while i < hi and k < len(ends) and not events.stop[0]:
         j = i + 1
@@ -159,7 +176,20 @@ def _chance(x: int) -> float:
     return np.float64(x >> np.uint64(11)) * _UNIT
 
 
-@kernel
+class _Draws(NamedTuple):
+    """What walks are drawn with, and what is found of them, which the caller lets grow."""
+
+    event: Array  # int64[ends]: what is looked at for every earlier end, close together
+    state: Array
+    last_of: Array  # int64[]: the ends of the class, and their counts added up
+    sums: Array
+    pair: Array  # int64[states]
+    stack: Array
+    found: Array
+    offsets: Array  # int64[seeds + 1]
+    at: Array  # int64[1]: how many are drawn
+
+
 def draw(
     program: Program, predicates: Predicates, events: Events, real: Array, window: Pass, count: Array, kind: int,
     seeds: Array,
@@ -169,25 +199,38 @@ def draw(
     The chances of what an end extends are laid side by side, and a random place among them is looked for from the
     latest on. What rounding leaves over goes to the earliest.
     """
+    event, state = window.ends[:, EVENT].astype(np.int64), window.ends[:, STATE].astype(np.int64)
+    last_of = np.flatnonzero(window.ends[:, KIND] == kind)
+    pair, stack = np.empty(program.states, np.int64), np.zeros(len(predicates.code) + 1)
+    found, offsets = np.empty(2 * len(event) + 64, np.int64), np.zeros(len(seeds) + 1, np.int64)
+    sums, at = np.empty(len(last_of), WIDE), np.zeros(1, np.int64)
+    draws = _Draws(event, state, last_of, sums, pair, stack, found, offsets, at)
+    while not _draw(program, predicates, events, real, window, count, seeds, draws):
+        draws = draws._replace(found=double_rows(draws.found, offsets[at[0]]))
+    return draws.found[: offsets[-1]], offsets
+
+
+@kernel(allocates=False)
+def _draw(
+    program: Program, predicates: Predicates, events: Events, real: Array, window: Pass, count: Array,
+    seeds: Array, draws: _Draws,
+) -> bool:  # fmt: skip
+    """Do what `draw` tells, and return whether it is done; if not, there was no room for one more."""
     ends, log, lo, _ = window
-    every, still = program.mode == ANY, len(window.log) == 0
-    stack = np.zeros(len(predicates.code) + 1)
-    pair = np.empty(program.states, np.int64)
-    # What is looked at for every earlier end, close together.
-    event, state = ends[:, EVENT].astype(np.int64), ends[:, STATE].astype(np.int64)
+    event, state, last_of, sums, pair, stack, found, offsets, drawn = draws
+    every, still, whole = program.mode == ANY, len(window.log) == 0, len(last_of)
     off, ops, code_off, f, g = predicates.off, predicates.op, predicates.code_off, events.f, events.g
-    found, offsets = np.empty(64, np.int64), np.zeros(len(seeds) + 1, np.int64)
-    size = whole = 0
-    last_of, sums = (np.empty(len(ends), np.int64), np.empty(len(ends), WIDE))  # counts added up
     total = complex(0.0, 0.0)
-    for k in range(len(ends)):
-        if ends[k, KIND] == kind:
-            total = add(total, count[k])
-            last_of[whole], sums[whole] = k, total
-            whole += 1
-    for d in range(len(seeds)):
+    for k in range(whole):
+        total = add(total, count[last_of[k]])
+        sums[k] = total
+    for d in range(drawn[0], len(seeds)):
+        size = offsets[d]
         if events.stop[0] or not whole:
             break
+        drawn[0] = d
+        if size + len(ends) > len(found):
+            return False
         x = _shift(seeds[d])
         target = _chance(x) * mantissa(total)
         a, b = 0, whole - 1
@@ -199,7 +242,6 @@ def draw(
                 a = middle + 1
         at = last_of[a]
         while at >= 0 and not events.stop[0]:
-            found = grow(found, size)
             found[size] = at
             size += 1
             e, since = lo + ends[at, EVENT], ends[at, SINCE]
@@ -231,4 +273,4 @@ def draw(
                 if target < sum:
                     break
         offsets[d + 1] = size
-    return found[:size], offsets
+    return True

@@ -12,10 +12,10 @@ from typing import NamedTuple
 import numpy as np
 
 from sparkleene.kernels.jit import helper
-from sparkleene.kernels.linear import Steps, list_chosen_steps, settle, step_row, union_symbol
+from sparkleene.kernels.linear import Steps, list_steps, settle, step_row, union_symbol
 from sparkleene.kernels.numbers import nonzero
 from sparkleene.kernels.program import CONTIGUOUS, Array, Events, NumberSystem, Predicates, Program
-from sparkleene.kernels.vectors import Table, add_row, clear_row
+from sparkleene.kernels.vectors import Table, add_row, clear_row, copy_row
 
 
 class Chosen(NamedTuple):
@@ -40,31 +40,20 @@ class Parts(NamedTuple):
     trailing: bool  # whether ticks move or drop finished trends
 
 
-@helper(allocates=True)
 def part_machine(program: Program) -> Parts:
     """Return a machine in parts."""
-    states = program.states
-    final, starts = np.zeros(states, np.bool_), np.zeros(states, np.bool_)
-    for o in range(len(program.out_state)):
-        final[program.out_state[o]] = True
-    starts[0] = True
-    for _ in range(states):  # a tick may move the start
-        for y in range(program.keep.shape[0]):
-            for s in range(states):
-                if starts[s] and program.keep[y, s] >= 0:
-                    starts[program.keep[y, s]] = True
-    moving = leading = trailing = False
-    for y in range(program.keep.shape[0]):
-        for s in range(states):
-            if program.keep[y, s] != s:
-                leading |= starts[s]
-                trailing |= final[s]
-                moving |= not final[s]
-    closing, other = np.zeros(len(program.dst), np.bool_), np.zeros(len(program.dst), np.bool_)
-    for t in range(len(program.dst)):
-        closing[t], other[t] = final[program.dst[t]], not final[program.dst[t]]
-    body, close = list_chosen_steps(program, other), list_chosen_steps(program, closing)
-    return Parts(body, close, starts, moving, leading, trailing)
+    final, starts = np.zeros(program.states, np.bool_), np.zeros(program.states, np.bool_)
+    final[program.out_state], starts[0] = True, True
+    before = 0
+    while before < (before := np.count_nonzero(starts)):  # a tick may move the start
+        to = program.keep[:, starts]
+        starts[to[to >= 0]] = True
+    moved = program.keep != np.arange(program.states)
+    moving, leading, trailing = (bool(moved[:, some].any()) for some in (~final, starts, final))
+    closing = final[program.dst]
+    return Parts(
+        list_steps(program, ~closing), list_steps(program, closing), starts, moving, leading, trailing
+    )  # fmt: skip
 
 
 @helper
@@ -85,7 +74,7 @@ def go_on(
 @helper
 def go_back(
     program: Program, parts: Parts, events: Events, field: NumberSystem, starts: Array, i: int, j: int,
-    later: Table, fresh: Table,
+    later: Table, fresh: Table, old: Table,
 ) -> None:  # fmt: skip
     """Put the tick of rows i:j before a transposed matrix; `fresh` is left with what begins in the tick."""
     steps = parts.body
@@ -99,21 +88,22 @@ def go_back(
                 step_row(program, events, field, steps.label[k], e, later, steps.dst[k], fresh, steps.src[k])
     symbol = union_symbol(program, events, i, j) if parts.moving else np.int64(0)
     if parts.moving:
-        _pull_back(program, symbol, later)
+        _pull_back(program, symbol, later, old)
     for s in range(states):
         add_row(later, s, fresh, s, field.mod)
 
 
-@helper(allocates=True)
-def _pull_back(program: Program, symbol: int, later: Table) -> None:
-    """Let every state be what the one is to which a tick moves it, nothing if it is gone."""
-    old, old_low = later.value.copy(), later.low.copy()
+@helper
+def _pull_back(program: Program, symbol: int, later: Table, old: Table) -> None:
+    """Let every state be what the one is to which a tick moves it, nothing if it is gone; `old` is scratch."""
+    for s in range(program.states):
+        copy_row(old, s, later, s)
     for s in range(program.states):
         k = program.keep[symbol, s]
-        for w in range(later.value.shape[1]):
-            later.value[s, w] = old[k, w] if k >= 0 else 0
-        for w in range(later.low.shape[1]):
-            later.low[s, w] = old_low[k, w] if k >= 0 else np.inf
+        if k >= 0:
+            copy_row(later, s, old, k)
+        else:
+            clear_row(later, s)
 
 
 @helper
@@ -187,15 +177,10 @@ class Borders(NamedTuple):
     image: Array  # int64[rows + 2, states]
 
 
-@helper(allocates=True)
-def make_borders(parts: Parts, states: int, lo: Array, hi: Array) -> Borders:
-    """Return room for the borders of any of these windows."""
-    rows = 1
-    for k in range(len(lo)):
-        rows = max(rows, hi[k] - lo[k])
+def make_borders(parts: Parts, states: int, rows: int) -> Borders:
+    """Return room for the borders of windows of up to so many rows."""
     image = np.zeros((rows + 2 if parts.trailing else 1, states), np.int64)
-    for s in range(states):
-        image[0, s] = s
+    image[0] = np.arange(states)
     return Borders(np.zeros(rows if parts.leading else 1, np.int64), image)
 
 

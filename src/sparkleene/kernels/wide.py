@@ -104,6 +104,8 @@ def to_wide(values: Array) -> Array:
     if values.dtype == WIDE:
         return values
     out = values.astype(WIDE)
+    if (np.abs(values) <= _HIGH).all():  # mostly
+        return out
     while (big := (np.abs(out.real) > _HIGH) & np.isfinite(out.real)).any():
         out.real[big] *= _DOWN
         out.imag[big] += 1.0

@@ -77,7 +77,7 @@ def _physical(plan: Plan, machine: Machine) -> Physical:
     lows = not machine.momentary and any(out.function in ("min", "max") for out in plan.bound.outputs)
     marked = bool(plan.aggregates.trackers) or any(total.chained for total in plan.aggregates.totals)
     grows = machine.semantics == "skip-till-any-match" and not machine.momentary  # but where NOT moves trends
-    bursts = machine.per_query and not pairs and grows and not lows and not marked
+    bursts = machine.per_query and not pairs and grows and not marked
     bursts = bursts and not plan.bound.per_trigger  # whose windows end within bursts
     own = tuple(search(pair, machine.semantics) for pair in plan.pairs)
     if not pairs:

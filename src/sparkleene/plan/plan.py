@@ -176,7 +176,12 @@ class Plan:
     @cached_property
     def mandatory(self) -> frozenset[int]:
         """The labels that every trend has."""
-        return frozenset.intersection(*(_mandatory(p) for p in self.machine.operands))
+        return frozenset.intersection(*self.mandatory_by_operand)
+
+    @cached_property
+    def mandatory_by_operand(self) -> tuple[frozenset[int], ...]:
+        """For each operand the labels that every trend of it has."""
+        return tuple(_mandatory(p) for p in self.machine.operands)
 
 
 def _mandatory(p: Positions) -> frozenset[int]:

@@ -11,7 +11,7 @@ from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
 
 from sparkleene.engine.finish import finish_rows, finish_schema
-from sparkleene.engine.results import WINDOW
+from sparkleene.engine.windows import WINDOW
 from sparkleene.errors import Place
 from sparkleene.language.bound import Bound, Field, Finish
 from sparkleene.spark.jobs import add_name, fit_columns

@@ -12,8 +12,9 @@ import pyarrow.compute as pc
 
 from sparkleene.columns.arrow import as_numpy
 from sparkleene.engine.bursts import Bursts
-from sparkleene.engine.results import SUMS, WINDOW, add_partial, write_partial, write_results
+from sparkleene.engine.results import SUMS, add_partial, write_partial, write_results
 from sparkleene.engine.run import Evaluated, Run
+from sparkleene.engine.windows import WINDOW
 from sparkleene.errors import Place
 from sparkleene.plan.part import Member, Part
 from sparkleene.plan.plan import Plan

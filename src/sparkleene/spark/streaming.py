@@ -11,8 +11,8 @@ from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.types import LongType
 
-from sparkleene.engine.results import WINDOW
 from sparkleene.engine.run import Run
+from sparkleene.engine.windows import WINDOW
 from sparkleene.errors import NOWHERE, warn
 from sparkleene.language.bound import Drawn, Term
 from sparkleene.language.printer import quote

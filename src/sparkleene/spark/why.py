@@ -12,7 +12,7 @@ from pyspark.sql.pandas.types import to_arrow_type
 from pyspark.sql.types import DoubleType
 
 from sparkleene.engine.chosen_rows import as_scalar, find_keys
-from sparkleene.engine.results import WINDOW
+from sparkleene.engine.windows import WINDOW
 from sparkleene.language.bound import Drawn
 from sparkleene.spark import by_path
 from sparkleene.spark.request import Request, col

@@ -68,7 +68,7 @@ def _snapshots(plan: Plan) -> Iterator[tuple[str, str]]:
     types: dict[str, set[int]] = {}
     for i, label in enumerate(plan.bound.labels):
         types.setdefault(label.type, set()).add(i)
-    overlap, sums = _overlap(plan), len(plan.aggregates.totals)
+    overlap, sums = _overlap(plan), len(plan.aggregates.totals) + len(plan.aggregates.lows)
     for type, labels in types.items():
         if any(plan.machine.negated >> i & 1 for i in labels):
             continue  # its rows move partial trends

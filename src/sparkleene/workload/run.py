@@ -7,12 +7,13 @@ from dataclasses import dataclass, replace
 
 import pyarrow as pa
 
-from sparkleene.columns.arrow import make_array
+from sparkleene.columns.arrow import make_scalar
 from sparkleene.columns.fields import describe_type
 from sparkleene.engine.memo import Memo
-from sparkleene.engine.results import WINDOW, select_member
+from sparkleene.engine.results import select_member
 from sparkleene.engine.run import Evaluated, Run
 from sparkleene.engine.shared_order import share_orders
+from sparkleene.engine.windows import WINDOW
 from sparkleene.errors import DataError, Diagnostic
 from sparkleene.plan.part import Member, Part
 from sparkleene.workload.panes import evaluate_by_panes
@@ -80,7 +81,7 @@ def unite_results(results: Mapping[str, pa.Table]) -> pa.Table:
     """Return all rows in one table, each with the name of its query; columns that a query lacks are NULL."""
     unite_schemas({name: table.schema for name, table in results.items()})
     tables = [
-        table.add_column(0, pa.field(QUERY, pa.string()), make_array([name] * table.num_rows, pa.string()))
+        table.add_column(0, pa.field(QUERY, pa.string()), pa.repeat(make_scalar(name), table.num_rows))
         for name, table in results.items()
     ]
     return pa.concat_tables(tables, promote_options="default")
