@@ -11,6 +11,9 @@ SPARK := PYSPARK_PYTHON="$(CURDIR)/$(PY)"; export PYSPARK_PYTHON; \
 
 CONFORMANCE := $(addprefix tests/spark/test_,conformance.py stream_conformance.py streaming.py workload_stream.py by_path.py status.py)
 
+# Modules are compiled once and not by every process that a target starts, whatever the caller's setting is.
+unexport PYTHONDONTWRITEBYTECODE
+
 .DEFAULT_GOAL := help
 .PHONY: help setup kernels wheel test soak external matrix golden lint format page browser demo docs bench bench-full bench-check clean
 

@@ -284,7 +284,7 @@ def bursty(scale: float = 1.0) -> Iterator[Line]:
     """Measure the decision for each burst against sharing all bursts and none, phase by phase and over all."""
     texts = {f"q{i}": f"RETURN COUNT(*) PATTERN SEQ(P{i}, (SEQ(T, U))+, E)" for i in range(50)}
     ways = {"auto": workload(texts), "always": workload(texts, "always"), "none": workload(texts, "always")}
-    ways["none"].prepared.choice = bytes([0])  # one machine, but every burst row by row
+    ways["none"].prepared.forced_bursts = bytes([0])  # one machine, but every burst row by row
     streams = phases(int(300_000 * scale))
     for phase, data in streams.items():
         for made in ways.values():

@@ -13,7 +13,10 @@ MOST_ARGUMENTS = 10
 MOST_LINES = 520
 NAMED_TUPLES = {"_replace", "_asdict", "_fields", "_make"}  # public, in spite of their names
 PYSPARK = {"_active_spark_context", "_gateway"}  # there is no other way to ask
-NUMBA = {"_cache", "_data_layout", "_function_pass_manager", "_tm"}  # of dispatchers and of code generators
+NUMBA = {
+    "_cache", "_compile_for_args", "_types_active_call",  # of dispatchers
+    "_data_layout", "_function_pass_manager", "_tm",  # of code generators
+}  # fmt: skip
 OPEN = NAMED_TUPLES | PYSPARK | NUMBA
 SPEECH = {"told", "asked", "said"}
 IRREGULAR = SPEECH | {

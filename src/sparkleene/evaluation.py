@@ -46,7 +46,7 @@ class PreparedWorkload:
         """Take the queries; `sharing` is None for a query by itself."""
         self.queries = queries
         self.sharing = sharing
-        self.choice = bytes([1]) if sharing == "always" else None  # what to decide on bursts
+        self.forced_bursts = bytes([1]) if sharing == "always" else None  # what to decide on bursts
         self.options = next(iter(queries.values())).options
         self._parts: Recent[list[Part]] = Recent()
         self._joints: Recent[list[Joint]] = Recent()
@@ -122,7 +122,7 @@ class PreparedWorkload:
                 told.add(note)
                 warn(note)
 
-        how = (replace(self.options.for_engine(), choice=self.choice), threads_of(threads))
+        how = (replace(self.options.for_engine(), forced_bursts=self.forced_bursts), threads_of(threads))
         runs = [Run(part, *how, tell=tell) for part in self.parts(data.columns)]
         joints = [JointRun(Run(joint.part, *how), joint.members) for joint in self.joints(data.columns)]
         with hold_back(), report_faults(*(query.place for query in self.queries.values())):
@@ -135,7 +135,7 @@ class PreparedWorkload:
 
     def _write(self, name: str, evaluated: Evaluated, columns: Columns) -> pa.Table:
         """Return the result of one query."""
-        from sparkleene.engine.finish import finish_rows
+        from sparkleene.engine.having import finish_rows
         from sparkleene.engine.results import write_results
 
         query = self.queries[name]
@@ -218,7 +218,7 @@ class PreparedWorkload:
         """Return what Spark would be asked of each query by itself."""
         from sparkleene.spark.request import ask_alone
 
-        options = replace(self.options.for_engine(zone), numbered=False, choice=self.choice)
+        options = replace(self.options.for_engine(zone), numbered=False, forced_bursts=self.forced_bursts)
         named, columns = self.sharing is not None, tuple(names)
         return {
             name: ask_alone(name, query, columns, options, output_mode, strategy=strategy, number=i, named=named)

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING
 import pyarrow.parquet as pq
 import pytest
 from pyspark.sql.types import StringType, StructType
+from tests import conftest
 from tests.cli.command import COMMAND, LOCAL, bad, environment, good, sparkleene
 
 import sparkleene as sk
@@ -28,7 +29,7 @@ if TYPE_CHECKING:
 
 pytestmark = pytest.mark.spark
 
-QUICK = ("--master", "local[2]", "--conf", "spark.driver.extraJavaOptions=-XX:TieredStopAtLevel=1 -XX:+UseSerialGC")
+QUICK = ("--master", "local[2]", "--conf", f"spark.driver.extraJavaOptions={conftest.QUICK}")
 FALLING = """
     RETURN sector, COUNT(*), MIN(S.price) PATTERN Stock S+ WHERE [company, sector] AND S.price > NEXT(S).price
     GROUP-BY sector WITHIN 10 seconds SLIDE 10 seconds

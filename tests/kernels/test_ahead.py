@@ -8,7 +8,7 @@ import time
 from pathlib import Path
 
 import pytest
-from tests.kernels.test_store import PACKAGE, small_package, started
+from tests.kernels.test_store import KERNEL, PACKAGE, small_package, started
 
 from sparkleene.kernels import ahead
 from sparkleene.kernels.forms import forms
@@ -43,8 +43,10 @@ print(int(is_there()))
 """
 
 
-def package(root: Path, silence: str = "0.1") -> None:
+def package(root: Path, example: str = KERNEL, silence: str = "0.1") -> None:
+    """Make a small package with kernels to be compiled ahead."""
     folder = small_package(root)
+    folder.joinpath("example.py").write_text(example)
     source = (PACKAGE / "kernels" / "ahead.py").read_text()
     assert "_SILENCE = 10.0" in source
     folder.joinpath("ahead.py").write_text(source.replace("_SILENCE = 10.0", f"_SILENCE = {silence}"))

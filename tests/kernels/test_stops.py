@@ -49,7 +49,7 @@ CASES = {
     "scan": "RETURN COUNT(*) PATTERN A+ WHERE A.x * NEXT(A).x > 3",
     "sort": "RETURN k, COUNT(*) PATTERN SEQ(A, B) WHERE [k] GROUP-BY k",
     "start_queue": f"RETURN SUM(A.x) PATTERN SEQ(A+, B) WHERE {SHORT}",
-    "totals": "RETURN COUNT(*), SUM(A.x) PATTERN SEQ(A, B)",
+    "word_totals": "RETURN COUNT(*), SUM(A.x) PATTERN SEQ(A, B)",
     "trends": f"RETURN COUNT(*) PATTERN A+ WHERE {RISES}",
     "wait_stack": f"RETURN COUNT(*) PATTERN A+ {NEXT} WHERE {RISES}",
     "walks": f"RETURN COUNT(*) PATTERN A+ WHERE {RISES}",
@@ -122,13 +122,13 @@ def looks(name: str, rows: int, most: float = float("inf")) -> dict[str, int]:
 def survey() -> dict[str, Any]:
     """Ask everything: over few rows, over more, and over more with a flag that is set halfway."""
     from sparkleene.engine import cost
-    from sparkleene.kernels import totals, wait_stack, words
+    from sparkleene.kernels import wait_stack, word_totals, words
 
     warnings.simplefilter("ignore")
-    totals.PIECE = words.PIECE = wait_stack.PIECE = PIECE  # type: ignore[attr-defined]
+    word_totals.PIECE = words.PIECE = wait_stack.PIECE = PIECE  # type: ignore[attr-defined]
     found, sliding_way = {}, cost.sliding_way
     for name in CASES:
-        cost.WORTH_WORDS = 0 if name in ("totals", "words") else 10**9
+        cost.WORTH_WORDS = 0 if name in ("word_totals", "words") else 10**9
         way = {"matrices": "units", "row_stack_counts": "rows"}.get(name)
         cost.sliding_way = sliding_way if way is None else lambda *_, way=way: way  # type: ignore[assignment, misc]
         part = 2 if name in ("trends", "walks") else 1  # of more rows only a part is looked at

@@ -43,7 +43,7 @@ def small_package(root: Path) -> Path:
     folder = root / "sparkleene" / "kernels"
     folder.mkdir(parents=True)
     folder.parent.joinpath("__init__.py").touch()
-    for name in ("__init__.py", "jit.py", "lean.py", "store.py", "target.py"):
+    for name in ("__init__.py", "interpret.py", "jit.py", "lean.py", "store.py", "target.py"):
         shutil.copy(PACKAGE / "kernels" / name, folder)
     folder.joinpath("example.py").write_text(KERNEL)
     folder.joinpath("help.py").write_text(HELPER.format(10))

@@ -118,7 +118,7 @@ OLD = (
 
 
 def test_the_text_of_version_1_is_read() -> None:
-    now = Options(time="at", type=None, offset=Fraction(3, 2), choice=b"\1")
+    now = Options(time="at", type=None, offset=Fraction(3, 2), forced_bursts=b"\1")
     compare_identities({"query": "q", "options": OLD}, make_identity(now, query="q"))
     for changed in ({"time": "then"}, {"type": "type"}, {"offset": Fraction(1)}, {"time_unit": "s"}):
         [name] = changed

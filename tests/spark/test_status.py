@@ -14,8 +14,8 @@ from tests.spark.test_streaming import SIMPLE, TEXT, Source, at, events
 from tests.spark.test_workload_stream import Workers, rows_of
 
 import sparkleene as sk
+from sparkleene.spark.source_lag import describe_sources
 from sparkleene.spark.status import METRIC_NAMES, read_status
-from sparkleene.spark.stream_sources import describe_sources
 from sparkleene.workload import workload
 
 if TYPE_CHECKING:

@@ -63,7 +63,7 @@ def streams(draw: st.DrawFn) -> pa.Table:
 
 def forced(texts: dict[str, str], choice: bytes | None, **options: Any) -> Workload:
     made = workload(texts, "always", **options)
-    made.prepared.choice = choice
+    made.prepared.forced_bursts = choice
     return made
 
 

@@ -7,8 +7,8 @@ from fractions import Fraction
 
 import pyarrow as pa
 
-from sparkleene.columns.borders import weigh_attributes
 from sparkleene.columns.durations import settle, types_of
+from sparkleene.columns.thresholds import weigh_attributes
 from sparkleene.errors import Place
 from sparkleene.language.bound import Call, Field, Term
 from sparkleene.language.operators import FLIPPED

@@ -1,4 +1,4 @@
-"""How a table is meant to be read."""
+"""The options as the engine reads them; `QueryOptions.for_engine` makes them of what a user gave."""
 
 from __future__ import annotations
 
@@ -20,4 +20,4 @@ class Options:
     timezone: str = "UTC"  # whose days and months windows go by
     masks: tuple[str, ...] = ()  # columns of ready label masks, which then need no types; see engine/substreams.py
     numbered: bool = True  # whether rows have an order of their own, and so numbers that errors can name
-    choice: bytes | None = field(default=None, repr=False)  # whether copies share bursts, not by cost
+    forced_bursts: bytes | None = field(default=None, repr=False)  # which copies share bursts, instead of by cost

@@ -7,7 +7,6 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from sparkleene.columns.borders import rank_comparison
 from sparkleene.columns.calendar import find_calendar
 from sparkleene.columns.derived_columns import add_derived
 from sparkleene.columns.durations import settle_for_doubles
@@ -16,6 +15,7 @@ from sparkleene.columns.keys import codes
 from sparkleene.columns.labels import label_masks
 from sparkleene.columns.measures import measure_type
 from sparkleene.columns.reading import Options
+from sparkleene.columns.thresholds import rank_comparison
 from sparkleene.columns.times import check_durations, drawn_units, time_column, window_offset, window_units
 from sparkleene.columns.values import exact_values, low_values, sum_values
 from sparkleene.errors import Place

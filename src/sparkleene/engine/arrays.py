@@ -15,10 +15,10 @@ from sparkleene.columns.measures import measure_type
 from sparkleene.columns.reading import Options
 from sparkleene.engine.automaton import Automaton, Carried, automaton, forks, momentary_automaton
 from sparkleene.engine.bursts import Bursts, find_bursts
-from sparkleene.engine.choice import ChoiceArrays, build_choice
 from sparkleene.engine.comparisons import Comparisons, observe_pairs
 from sparkleene.engine.substreams import SubStreams, read_only, translate_masks
 from sparkleene.engine.weights import Scaled, Unit, Weights
+from sparkleene.engine.whole_conditions import ChoiceArrays, build_choice
 from sparkleene.errors import Place
 from sparkleene.kernels import sort
 from sparkleene.kernels.columns import mark_seen
@@ -122,7 +122,7 @@ def build_arrays(
         tied,
         tied or forks(program),
         backward,
-        find_bursts(plan.copy_finder, program, symbol, options.choice, plan.machine.negated) if bursts else None,
+        find_bursts(plan, program, symbol, options.forced_bursts) if bursts else None,
         build_choice(plan, chooses, table, rows, place, threads) if plan.whole is not None else None,
         plan.machine.classes > 1 and not plan.machine.per_query,
     )

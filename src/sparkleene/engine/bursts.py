@@ -19,6 +19,7 @@ from sparkleene.columns.arrow import Array
 from sparkleene.kernels.bursts import BURST, CLOSED, COUNTERS, PRODUCT, STEP, BurstArrays
 from sparkleene.kernels.program import Program
 from sparkleene.plan.copies import Copies, Copy, CopyFinder, Template
+from sparkleene.plan.plan import Plan
 
 Labels = frozenset[int]
 
@@ -42,7 +43,7 @@ class Bursts:
     graphlets: BurstArrays
     copies: tuple[Copies, ...]
     counter: Array
-    choice: Array
+    forced: Array
     lock: Lock = field(default_factory=Lock)
 
     def with_costs(self, dtype: Any, columns: int, carried: int) -> BurstArrays:
@@ -50,8 +51,8 @@ class Bursts:
         cost = _costs_of(np.dtype(dtype).name, columns, carried)
         worth = np.array([_worth(copies, cost, not carried) for copies in self.copies], np.int64)
         each = np.tile(cost, (self.graphlets.template.size, 1))
-        if self.choice.size:  # groups of copies in turn, instead of by cost
-            share = np.resize(self.choice, len(each)) != 0
+        if self.forced.size:  # groups of copies in turn, instead of by cost
+            share = np.resize(self.forced, len(each)) != 0
             each[:, BURST] = np.where(share, -np.inf, np.inf)
             worth[:] = 0 if share.any() else NEVER
         return self.graphlets._replace(cost=each, worth=worth)
@@ -62,13 +63,12 @@ class Bursts:
             self.counter += counter
 
 
-def find_bursts(
-    finder: CopyFinder, program: Program, symbol: Array, choice: bytes | None, negated: int = 0
-) -> Bursts | None:
+def find_bursts(plan: Plan, program: Program, symbol: Array, forced: bytes | None) -> Bursts | None:
     """Find the sets of labels of a program for a stream of symbols; None where there are none.
 
-    Rows with a `negated` label are in no burst, for they move partial trends.
+    Rows with a negated label are in no burst, for they move partial trends.
     """
+    finder, negated = plan.copy_finder, plan.machine.negated
     moving = program.labels & np.uint64(negated) != 0
     there = ~moving
     if negated:  # ticks of several rows have symbols too
@@ -78,9 +78,9 @@ def find_bursts(
         return None
     sets = tuple(_joined(finder, program, symbol, atoms))
     graphlets = _arrays(finder, sets, program, moving)
-    forced = np.frombuffer(choice or b"", np.uint8).copy()
+    given = np.frombuffer(forced or b"", np.uint8).copy()
     copies = tuple(finder.copies(labels) for labels in sets)
-    return Bursts(sets, graphlets, copies, np.zeros((len(sets), COUNTERS), np.int64), forced)
+    return Bursts(sets, graphlets, copies, np.zeros((len(sets), COUNTERS), np.int64), given)
 
 
 def _atoms(masks: Array) -> list[Labels]:

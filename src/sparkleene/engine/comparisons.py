@@ -10,9 +10,9 @@ import pyarrow as pa
 
 from sparkleene.columns import expressions
 from sparkleene.columns.arrow import Array
-from sparkleene.columns.borders import rank_comparison
 from sparkleene.columns.durations import settle_for_doubles
 from sparkleene.columns.gaps import gap_limit
+from sparkleene.columns.thresholds import rank_comparison
 from sparkleene.engine.function_code import FUNCTIONS, function_code
 from sparkleene.engine.substreams import SubStreams, read_only
 from sparkleene.errors import Place

@@ -16,7 +16,7 @@ from sparkleene.columns.arrow import Array
 from sparkleene.engine.arrays import Arrays
 from sparkleene.engine.automaton import count_ways, longest_path
 from sparkleene.engine.windows import find_distinct
-from sparkleene.kernels import totals, words
+from sparkleene.kernels import word_totals, words
 from sparkleene.kernels.program import Program
 from sparkleene.plan.plan import Plan
 
@@ -51,7 +51,7 @@ def by_words(program: Program, rows: int) -> bool:
 
 def by_totals(program: Program, rows: int) -> bool:
     """Tell whether sums of small machines are taken by matrices of symbols."""
-    return rows >= WORTH_WORDS and totals.supports(program)
+    return rows >= WORTH_WORDS and word_totals.supports(program)
 
 
 def bits_needed(arrays: Arrays, program: Program, rows: Array) -> Array:

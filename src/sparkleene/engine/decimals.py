@@ -3,41 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from fractions import Fraction
 
-import numpy as np
-import pyarrow as pa
-
-from sparkleene.columns.arrow import make_array
-from sparkleene.engine.outputs import spread_column
-from sparkleene.plan.aggregates import Made
-
 PLAIN = 600  # digits that Python converts itself, whatever its limit is
-
-
-def exact_column(made: Made, parts: Sequence[Sequence[Fraction]]) -> pa.Array:
-    """Return a column of results from exact numbers: what an output is made of, in each row."""
-    function, log = made.output.function, made.output.log
-    counts = [int(row[-1]) for row in parts]
-    if log is not None:
-        per = 1.0 if log == 2 else math.log10(2)
-        return make_array([_log2(count) * per if count else None for count in counts], pa.float64())
-    if function == "count" and made.is_apart:
-        return make_array(counts, pa.int64())
-    if function == "count":
-        return make_array([digits_of(count) for count in counts], pa.string())
-    if function == "sum":
-        sums = [write_decimal(row[0]) if row[-1] else None for row in parts]
-        return make_array(sums, pa.string())
-    if function == "avg":
-        return make_array([float(row[0] / row[-1]) if row[-1] else None for row in parts], pa.float64())
-    variance = np.array([float(row[0]) for row in parts], np.float64)
-    return spread_column(function, variance, np.array([_as_double(count) for count in counts], np.float64))
-
-
-def _as_double(count: int) -> float:
-    return float(count) if count.bit_length() < 1000 else math.inf
 
 
 def write_decimal(value: Fraction) -> str:
@@ -81,8 +49,3 @@ def _integer(digits: str) -> int:
     low = len(digits) // 2
     scale: int = 10**low
     return _integer(digits[:-low]) * scale + _integer(digits[-low:])
-
-
-def _log2(value: int) -> float:
-    shift = max(0, value.bit_length() - 64)
-    return math.log2(value >> shift) + shift

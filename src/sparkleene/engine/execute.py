@@ -24,8 +24,8 @@ from sparkleene.kernels import (
     row_stack_counts,
     row_stacks,
     scan,
-    totals,
     wait_stack,
+    word_totals,
     words,
 )
 from sparkleene.kernels.matrices import chain, slide
@@ -145,12 +145,12 @@ class _Execution:
         return Pool(self.threads)
 
     @cached_property
-    def _totals(self) -> totals.Totals | None:
+    def _totals(self) -> word_totals.Totals | None:
         """The matrices of symbols by which counts and sums are taken together, None where they do not pay."""
         events, shared = self.arrays.events, self.arrays.bursts is not None
         if shared or events.symbol.dtype != np.uint8 or not cost.by_totals(self.program, len(events.tick)):
             return None
-        return totals.prepare(self.program)
+        return word_totals.prepare(self.program)
 
     @cached_property
     def _tries_doubles(self) -> bool:
@@ -185,7 +185,7 @@ class _Execution:
 
     def _run_linear(self, lo: Array, hi: Array, composes: bool, results: Results) -> None:
         bursts = self.arrays.bursts
-        forced = bursts is not None and bursts.choice.size > 0
+        forced = bursts is not None and bursts.forced.size > 0
         table = None
         if not forced and cost.by_words(self.program, len(self.arrays.events.tick)):
             table = words.prepare(self.program)
@@ -208,7 +208,7 @@ class _Execution:
             kernel = STORES[self.runnable.kernel]
             kernel(program, self.arrays.predicates, events, field, lo, hi, out)
         elif self._totals is not None and field.one.dtype == np.float64:
-            totals.run(program, self._totals, self._totals.zero, events, lo, hi, out.value)
+            word_totals.run(program, self._totals, self._totals.zero, events, lo, hi, out.value)
         elif bursts is None or self.runnable is self.arrays.momentary:
             linear.run(program, events, field, lo, hi, out)
         else:

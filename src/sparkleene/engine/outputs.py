@@ -1,4 +1,4 @@
-"""From totals to outputs: the numbers that partial results add up (`write_parts`), then columns (`double_column`).
+"""From totals to outputs: the numbers that partial results add up (`write_parts`), then columns.
 
 The totals of a spread are of differences to a number near the mean, so that nothing large is subtracted. Parts of a
 result that come from different tables have different such numbers, and so are added up as means and variances.
@@ -6,6 +6,7 @@ result that come from different tables have different such numbers, and so are a
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from fractions import Fraction
 
@@ -13,6 +14,7 @@ import numpy as np
 import pyarrow as pa
 
 from sparkleene.columns.arrow import Array, make_array
+from sparkleene.engine.decimals import digits_of, write_decimal
 from sparkleene.engine.weights import Scaled, Unit
 from sparkleene.kernels.wide import add_multiples, is_positive, log2, ratio, to_double, to_wide
 from sparkleene.plan.aggregates import SPREADS, Made
@@ -132,6 +134,35 @@ def double_column(made: Made, parts: Array) -> pa.Array:
     if function == "avg":
         return make_array(ratio(first, np.where(absent, 1.0, count)), mask=absent)
     return spread_column(function, to_double(first), to_double(count))
+
+
+def exact_column(made: Made, parts: Sequence[Sequence[Fraction]]) -> pa.Array:
+    """Return a column of results from exact numbers: what an output is made of, in each row."""
+    function, log = made.output.function, made.output.log
+    counts = [int(row[-1]) for row in parts]
+    if log is not None:
+        per = 1.0 if log == 2 else math.log10(2)
+        return make_array([_log2(count) * per if count else None for count in counts], pa.float64())
+    if function == "count" and made.is_apart:
+        return make_array(counts, pa.int64())
+    if function == "count":
+        return make_array([digits_of(count) for count in counts], pa.string())
+    if function == "sum":
+        sums = [write_decimal(row[0]) if row[-1] else None for row in parts]
+        return make_array(sums, pa.string())
+    if function == "avg":
+        return make_array([float(row[0] / row[-1]) if row[-1] else None for row in parts], pa.float64())
+    variance = np.array([float(row[0]) for row in parts], np.float64)
+    return spread_column(function, variance, np.array([_as_double(count) for count in counts], np.float64))
+
+
+def _as_double(count: int) -> float:
+    return float(count) if count.bit_length() < 1000 else math.inf
+
+
+def _log2(value: int) -> float:
+    shift = max(0, value.bit_length() - 64)
+    return math.log2(value >> shift) + shift
 
 
 def spread_column(function: str, variance: Array, count: Array) -> pa.Array:

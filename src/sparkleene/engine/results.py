@@ -17,13 +17,14 @@ from sparkleene.columns.keys import codes, combine_codes
 from sparkleene.columns.values import low_values
 from sparkleene.engine.arrays import Recipe
 from sparkleene.engine.cells import Cells, add_runs, make_cells
-from sparkleene.engine.decimals import digits_of, exact_column, read_decimal, write_decimal
+from sparkleene.engine.decimals import digits_of, read_decimal, write_decimal
 from sparkleene.engine.execute import Results
 from sparkleene.engine.long_counts import LARGEST
 from sparkleene.engine.outputs import (
     add_exact_spreads,
     add_spreads,
     double_column,
+    exact_column,
     part_width,
     write_exact_parts,
     write_parts,

@@ -34,7 +34,7 @@ def order_kind(plan: Plan, options: Options) -> Hashable | None:
         (key.path, None if key.labels is None else frozenset(bound.labels[i].type for i in key.labels))
         for key in bound.keys
     )
-    return keys, bound.derived, bound.types, replace(options, masks=(), choice=None), len(options.masks)
+    return keys, bound.derived, bound.types, replace(options, masks=(), forced_bursts=None), len(options.masks)
 
 
 class SharedOrder:

@@ -16,8 +16,8 @@ import numpy as np
 from sparkleene import interrupts
 from sparkleene.columns.arrow import Array
 from sparkleene.engine.arrays import Arrays, Runnable
-from sparkleene.engine.choice import ChoiceArrays
 from sparkleene.engine.substreams import read_only
+from sparkleene.engine.whole_conditions import ChoiceArrays
 from sparkleene.errors import DataError, Place
 from sparkleene.kernels import whole_pairs
 from sparkleene.kernels.program import NEXT, Events, Program

@@ -1,21 +1,28 @@
 """Kernels compiled ahead, by a process beside the one that misses them: where nothing prebuilt fits.
 
 A process that misses a kernel tells another, which it starts, and that compiles what is wanted with such a kernel
-while the first compiles what it misses. When nothing was missed for some seconds, it goes on with all other forms.
-It ends with the process that has started it. One of them is enough, however many processes miss kernels.
+while the first compiles what it misses, or does without (see interpret.py). When nothing was missed for some
+seconds, it goes on with all other forms. It ends with the process that has started it. One of them is enough,
+however many processes miss kernels.
 """
 
 from __future__ import annotations
 
 import fcntl
 import os
+import pickle
 import signal
 import subprocess
 import sys
+from base64 import b64decode, b64encode
+from collections.abc import Callable
 from contextlib import suppress
+from functools import partial
+from importlib import import_module
 from pathlib import Path
 from queue import Empty, SimpleQueue
 from threading import Thread
+from typing import Any
 
 from sparkleene.kernels.store import own_folder
 
@@ -34,8 +41,11 @@ _COMMAND = "from sparkleene.kernels.ahead import compile_ahead; compile_ahead()"
 _started: list[subprocess.Popen[bytes]] = []
 
 
-def tell(module: str) -> None:
-    """Tell the process that compiles ahead which kernel's module is missed; start it at the first time."""
+def tell(module: str, function: str = "", types: Any = ()) -> None:
+    """Tell the process that compiles ahead which kernel's module is missed; start it at the first time.
+
+    It compiles what is wanted with such a kernel, and before that the function of that name, if there is one.
+    """
     folder = own_folder()
     if folder is None:
         return
@@ -57,7 +67,7 @@ def tell(module: str) -> None:
     for process in _started:
         with suppress(OSError):  # another is at work, and this one has ended
             assert process.stdin is not None
-            process.stdin.write(f"{module}\n".encode())
+            process.stdin.write(b64encode(pickle.dumps((module, function, types))) + b"\n")
 
 
 def compile_ahead() -> None:
@@ -73,22 +83,28 @@ def compile_ahead() -> None:
 
 
 def _compile_told() -> None:
-    told: SimpleQueue[str] = SimpleQueue()
+    told: SimpleQueue[bytes] = SimpleQueue()
 
     def listen() -> None:
-        for line in sys.stdin:
-            told.put(line.strip())
+        for line in sys.stdin.buffer:
+            told.put(b64decode(line))
         os.kill(os.getpid(), signal.SIGTERM)  # nobody wants kernels now; one that is half written is not there
 
     Thread(target=listen, daemon=True).start()
     from sparkleene.kernels.forms import forms
 
     waiting = {form.name: form for form in forms()}
-    wanted: list[str] = []
-    while waiting:
+    wanted: list[Callable[[], object]] = []
+    while waiting or wanted:
         with suppress(Empty):
             while True:
-                wanted += _TOGETHER.get(told.get(timeout=0 if wanted else _SILENCE), ())
-        name = wanted.pop(0) if wanted else next(iter(waiting))
-        if name in waiting:
-            waiting.pop(name).compile()
+                module, function, types = pickle.loads(told.get(timeout=0 if wanted else _SILENCE))
+                if function:
+                    wanted.append(partial(_compile, module, function, types))
+                wanted += [waiting.pop(name).compile for name in _TOGETHER.get(module, ()) if name in waiting]
+        compile = wanted.pop(0) if wanted else waiting.pop(next(iter(waiting))).compile
+        compile()
+
+
+def _compile(module: str, function: str, types: Any) -> None:
+    getattr(import_module(f"{__package__}.{module}"), function).compile(types)

@@ -82,4 +82,4 @@ def _observe(
                     predicates.code, code_begin, code_end, predicates.consts, f, g, i - 1, i, stack
                 )
         for i in range(begin, end):
-            out[i] |= np.int64(ok[i]) << (first + p)
+            out[i] = np.uint64(out[i]) | np.uint64(ok[i]) << np.uint64(first + p)

@@ -8,7 +8,7 @@ import numpy as np
 
 from sparkleene.kernels.inner_states import Core, find_cuts
 from sparkleene.kernels.jit import helper
-from sparkleene.kernels.program import Array, Events, Program
+from sparkleene.kernels.program import ZERO, Array, Events, Program
 from sparkleene.kernels.whole_steps import Chosen
 
 RUN = 16  # first or last events that are sorted one by one
@@ -112,3 +112,36 @@ def sort_block(rows: Array, by: Array, code: Array, key: Array, begin: int, end:
         for k in range(begin, end - size, 2 * size):
             merge(rows, by, code, key, k, k + size, min(k + 2 * size, end), swap)
         size *= 2
+
+
+@helper
+def sort_numbers(values: Array, count: int) -> None:
+    """Sort the first numbers of values[0]; values[1] is room to do it."""
+    size = 1
+    while size < count:
+        for begin in range(0, count, 2 * size):
+            a, middle = begin, min(begin + size, count)
+            b, end = middle, min(begin + 2 * size, count)
+            for k in range(begin, end):
+                if a < middle and (b == end or values[0, a] <= values[0, b]):
+                    values[1, k] = values[0, a]
+                    a += 1
+                else:
+                    values[1, k] = values[0, b]
+                    b += 1
+        for k in range(count):
+            values[0, k] = values[1, k]
+        size *= 2
+
+
+@helper
+def count_below(values: Array, count: int, y: float, equal: bool) -> int:
+    """Return how many of the sorted numbers values[0] are less than y, or at most y if `equal` says so."""
+    low, high = ZERO, np.int64(count)
+    while low < high:
+        middle = (low + high) // 2
+        if values[0, middle] < y or (equal and values[0, middle] == y):
+            low = middle + 1
+        else:
+            high = middle
+    return low  # type: ignore[return-value]

@@ -14,7 +14,15 @@ from typing import NamedTuple
 
 import numpy as np
 
-from sparkleene.kernels.event_lists import Lists, list_events, make_lists, merge, sort_block
+from sparkleene.kernels.event_lists import (
+    Lists,
+    count_below,
+    list_events,
+    make_lists,
+    merge,
+    sort_block,
+    sort_numbers,
+)
 from sparkleene.kernels.inner_states import Core, Size, clear, find_core, pass_tick, step
 from sparkleene.kernels.jit import helper, kernel
 from sparkleene.kernels.linear import Steps, step_row
@@ -62,7 +70,7 @@ class Room(NamedTuple):
     vectors: Table
     sums: Table
     tree: Table
-    rank: Array
+    rank: Array  # float64[2, starts]: values of the second comparison, sorted, and room to sort them
     total: Table
     back: Table
     fresh: Table
@@ -131,17 +139,17 @@ def _sum_up(lists: Lists, meeting: Meeting, room: Room, a: int, m: int, b: int, 
         copy_row(room.sums, stop - base, room.total, 0)
 
 
-@helper(allocates=True)
+@helper
 def _sum_by_tree(
     lists: Lists, meeting: Meeting, room: Room, a: int, m: int, b: int, alive: int, mod: Array
 ) -> None:
     """Do the same for two comparisons: starts enter a tree in order of the first, by rank of the second."""
     first, end, base = lists.starts_to[a], lists.starts_to[m], lists.stops_to[m]
     count = end - first
-    rank = room.rank[:count]
+    rank = room.rank
     for k in range(count):
-        rank[k] = meeting.f[1, lists.starts[first + k]]
-    rank.sort()
+        rank[0, k] = meeting.f[1, lists.starts[first + k]]
+    sort_numbers(rank, count)
     for k in range(count + 1):
         clear_row(room.tree, k)
     code, p, entered = np.int64(-1), first, first
@@ -151,7 +159,7 @@ def _sum_by_tree(
         if meeting.last[row] != code:
             code = meeting.last[row]
             while entered < p:  # leave the tree
-                k = np.searchsorted(rank, meeting.f[1, lists.starts[lists.starts_by[entered]]]) + 1
+                k = count_below(rank, count, meeting.f[1, lists.starts[lists.starts_by[entered]]], False) + 1
                 while k <= count:
                     clear_row(room.tree, k)
                     k += k & -k
@@ -168,13 +176,12 @@ def _sum_by_tree(
             p += 1
             if start < alive:
                 continue
-            k = np.searchsorted(rank, meeting.f[1, other]) + 1
+            k = count_below(rank, count, meeting.f[1, other], False) + 1
             while k <= count:
                 add_row(room.tree, k, room.vectors, start - first, mod)
                 k += k & -k
         clear_row(room.sums, stop - base)
-        y = meeting.g[1, row]
-        k = np.searchsorted(rank, y) if meeting.strict[1] else np.searchsorted(rank, y, side="right")
+        k = count_below(rank, count, meeting.g[1, row], not meeting.strict[1])
         while k > 0:
             add_row(room.sums, stop - base, room.tree, k, mod)
             k -= k & -k
@@ -433,7 +440,7 @@ def _make_room(program: Program, core: Core, one: Array, starts: int, stops: int
         make_rows(starts, width * states, lows * states, one),
         make_rows(stops, width * states, lows * states, one),
         make_rows(tree, width * states, lows * states, one),
-        np.empty(tree),
+        np.empty((2, tree)),
         make_rows(1, width * states, lows * states, one),
         make_rows(states, width * states, lows * states, one),
         make_rows(states, width * states, lows * states, one),

@@ -39,13 +39,13 @@ from sparkleene.kernels import (
     sort,
     start_queue,
     ticks,
-    totals,
     trends,
     wait_stack,
     walks,
     whole_counts,
     whole_pairs,
     windows,
+    word_totals,
     words,
 )
 from sparkleene.kernels.program import ANY, LT, Array, Events, NumberSystem, Predicates, Program, never
@@ -228,13 +228,13 @@ def _words() -> Iterator[Form]:
 
 def _totals() -> Iterator[Form]:
     """Yield the kernels of counts with a few sums, whose loops are unrolled."""
-    for states in range(2, totals.MAX_STATES + 1):
-        for sums, bits in product(range(1, totals.MAX_SUMS + 1), totals.LENGTHS):
+    for states in range(2, word_totals.MAX_STATES + 1):
+        for sums, bits in product(range(1, word_totals.MAX_SUMS + 1), word_totals.LENGTHS):
             shapes = (3, 3, 4, 3, 5)
             matrices = [np.zeros((0,) * dimensions) for dimensions in shapes]
-            made = totals.Totals(*totals.sizes(states, sums, bits), *matrices, _SPAN[0])  # type: ignore[misc]
+            made = word_totals.Totals(*word_totals.sizes(states, sums, bits), *matrices, _SPAN[0])  # type: ignore[misc]
             given = (_program(states), made, made.zero, _events(np.uint8), *_SPAN, np.zeros((0, 0, 0)))
-            yield _form(f"totals.run, {states} states, {sums} sums, {bits} bits", totals.run, *given)
+            yield _form(f"word_totals.run, {states} states, {sums} sums, {bits} bits", word_totals.run, *given)
 
 
 def _matrices() -> Iterator[Form]:

@@ -16,8 +16,11 @@ from numba import _dynfunc
 from numba.core.codegen import JITCodeLibrary
 from numba.core.compiler import Compiler
 
+from sparkleene.kernels.interpret import find_for
 from sparkleene.kernels.lean import Passes, with_memory, without_garbage
 from sparkleene.kernels.store import KernelFiles
+
+COMPILES = not nb.config.DISABLE_JIT  # else all kernels are plain Python
 
 _OPTIONS: dict[str, Any] = {"nogil": True, "error_model": "numpy"}
 
@@ -137,8 +140,9 @@ def kernel(function: Any = None, *, allocates: bool = True, vectors: bool = Fals
         **_OPTIONS,
         **options,
     )(function)
-    if not nb.config.DISABLE_JIT:
+    if COMPILES:
         compiled._cache = KernelFiles(function)
+        compiled._compile_for_args = partial(find_for, compiled, compiled._cache)
     return compiled
 
 

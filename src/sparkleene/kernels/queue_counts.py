@@ -67,10 +67,8 @@ def _count_stretch(
                     sum = add(sum, total[src[a]], mod)
                 else:
                     if new[q] >= 0:
-                        z, border, last_one = after[q], g[new[q], e], end[q]
-                        while z < last_one and (
-                            when_new[z] < border or (when_new[z] == border and not strict[q, 1])
-                        ):
+                        z, border, last_one, equal = after[q], g[new[q], e], end[q], not strict[q, 1]
+                        while z < last_one and (when_new[z] < border or (equal and when_new[z] == border)):
                             near[q] = add(near[q], value[z], mod)
                             z += 1
                         after[q] = z

@@ -46,7 +46,14 @@ def digest_of(sources: Mapping[str, bytes]) -> str:
     return hashlib.sha256(repr(sorted(sources.items())).encode()).hexdigest()[:16]
 
 
-_NOT_COMPILED = ("__init__.py", "ahead.py", "build.py", "store.py", "target.py")  # a form more is to be built, too
+_NOT_COMPILED = (
+    "__init__.py",
+    "ahead.py",
+    "build.py",
+    "interpret.py",
+    "store.py",
+    "target.py",
+)  # a form more is to be built, too
 SOURCES = {
     entry.name: entry.read_bytes()
     for entry in files(__package__).iterdir()
@@ -187,7 +194,7 @@ class KernelFiles(_Cache):
     """The compiled forms of one function, as numba asks for them."""
 
     def __init__(self, function: Any) -> None:
-        self._module, self._function = function.__module__.rpartition(".")[2], function.__name__
+        self.module, self._function = function.__module__.rpartition(".")[2], function.__name__
         self._locks: dict[str, BufferedWriter] = {}
 
     @property
@@ -199,7 +206,12 @@ class KernelFiles(_Cache):
         """Return the name of the file for arguments of these types."""
         arguments = getattr(signature, "args", signature)
         types = hashlib.sha256(repr([str(one) for one in arguments]).encode()).hexdigest()[:16]
-        return f"{self._module}.{self._function}-{module_digest(self._module)}-{types}"
+        return f"{self.module}.{self._function}-{module_digest(self.module)}-{types}"
+
+    def is_kept(self, signature: Any) -> bool:
+        """Tell whether there is a file for arguments of these types."""
+        name, folders = self.file_name(signature), (prebuilt_folder(), own_folder())
+        return any(folder is not None and (folder / name).is_file() for folder in folders)
 
     def load_overload(self, sig: Any, target_context: Any) -> Any:
         """Return the compiled function, or None if it is to be compiled now, by this process alone."""
@@ -214,7 +226,7 @@ class KernelFiles(_Cache):
             if may != "alone":
                 from sparkleene.kernels import ahead  # which needs what is here
 
-                ahead.tell(self._module)
+                ahead.tell(self.module)
             found = self._wait(name)
         return found and CompileResultCacheImpl.rebuild(self, target_context, found)
 

@@ -9,17 +9,16 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-import numba as nb
 import numpy as np
 from numba.cpython.unsafe.tuple import tuple_setitem
 
-from sparkleene.kernels.jit import helper, kernel
+from sparkleene.kernels.jit import COMPILES, helper, kernel
 from sparkleene.kernels.numbers import add, mul
 from sparkleene.kernels.program import PIECE, Array, Events, Program
 from sparkleene.kernels.ticks import symbol_of
 from sparkleene.kernels.wide import WIDE, widen
 
-if nb.config.DISABLE_JIT:
+if not COMPILES:
 
     def tuple_setitem(values: tuple[float, ...], at: int, value: float) -> tuple[float, ...]:
         """Return the tuple with one item replaced."""

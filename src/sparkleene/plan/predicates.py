@@ -3,7 +3,8 @@
 Arithmetic over both events separates where the attributes of one event stand together in one place, below nothing
 but sums, differences and multiples by constants: `NEXT(S).t - S.t <= 300`. Seen from the other event the condition
 then holds for all values of that place up to a border, or from one on, for rounding never changes the order of two
-numbers. The engine finds the border by the condition as it is written (`columns/borders.py`).
+numbers. A band, `ABS(NEXT(S).x - S.x) <= 3`, is two such conditions. The engine finds the border by the condition
+as it is written (`columns/thresholds.py`).
 """
 
 from __future__ import annotations
@@ -106,7 +107,9 @@ def separate(term: Term) -> Comparison | None:
 
 
 def find_thresholds(term: Term) -> tuple[Threshold, ...]:
-    """Return a condition with arithmetic over both events as borders, two for `=`; none if it has no borders.
+    """Return a condition with arithmetic over both events as borders, none if it has none.
+
+    There are two for `=`, and two for a band such as `ABS(x) < y`.
 
     >>> from sparkleene.language.bound import Field
     >>> gap = Call("-", (Field(("t",), 1), Field(("t",), 0)))

@@ -10,7 +10,7 @@ import numpy as np
 import pyarrow as pa
 
 from sparkleene.columns.ipc import to_bytes
-from sparkleene.engine.finish import finish_rows
+from sparkleene.engine.having import finish_rows
 from sparkleene.engine.results import write_results
 from sparkleene.engine.run import Run
 from sparkleene.errors import Diagnostic, QueryError, report_faults

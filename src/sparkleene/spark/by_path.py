@@ -22,7 +22,7 @@ from sparkleene.spark.jobs import task_cores
 from sparkleene.spark.lower import Lowered, lower_table
 from sparkleene.spark.packing import BUCKET, PACKS, Compose, ComposeEach, Pack, pack_error
 from sparkleene.spark.parquet.footers import Files
-from sparkleene.spark.parquet.pieces import Piece, Selection, read, select_pieces
+from sparkleene.spark.parquet.pieces import Piece, RowGroups, read, select_pieces
 from sparkleene.spark.request import Request, col, find_paths, lower_together, map_batches, partitions
 from sparkleene.spark.results import JobPlan, combine_parts, make_jobs, raise_errors, schema_of
 from sparkleene.spark.strategy import Choice, Family, choose_strategy, find_families, in_order
@@ -38,7 +38,7 @@ class FileJob:
 
     families: Sequence[Family]
     plans: Sequence[JobPlan]  # of each family
-    selection: Selection  # the row groups that some request needs
+    selection: RowGroups  # the row groups that some request needs
 
     def run(self, spark: SparkSession, schema: pa.Schema) -> DataFrame:
         """Return the results in a schema."""
@@ -79,7 +79,7 @@ def _plan_job(requests: Sequence[Request], files: Files, spark: SparkSession, sc
     return FileJob(families, make_jobs(given, schema), selection)
 
 
-def _select(requests: Sequence[Request], files: Files, spark: SparkSession) -> Selection:
+def _select(requests: Sequence[Request], files: Files, spark: SparkSession) -> RowGroups:
     """Return the row groups that some query needs."""
     options, plans = requests[0].options, [request.plan for request in requests]
     paths = [path for plan in plans for path in find_paths(plan, range(len(plan.bound.keys)))]
@@ -103,7 +103,7 @@ def _without_derived_keys(plan: Plan) -> Bound:
     return replace(plan.bound, keys=tuple(key for key in needed if key.path in paths), group=())
 
 
-def _choose(request: Request, selection: Selection) -> Choice:
+def _choose(request: Request, selection: RowGroups) -> Choice:
     """Choose a strategy."""
     if request.strategy == "sort":
         message = "files read by path are not sorted by Spark"
@@ -140,7 +140,7 @@ def read_column(request: Request, files: Files, spark: SparkSession, name: str) 
     return _read(request, select_pieces(files, [name], request.options.time, parallelism=partitions(spark)), spark)
 
 
-def _read(request: Request, selection: Selection, spark: SparkSession) -> DataFrame:
+def _read(request: Request, selection: RowGroups, spark: SparkSession) -> DataFrame:
     """Return the rows of a selection."""
     schema = request.to_spark(selection.schema).append(pa.field(ERROR, pa.string()))
     pieces = _divide_pieces(selection.pieces, 4 * partitions(spark))

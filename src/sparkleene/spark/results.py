@@ -70,7 +70,7 @@ def _joints(requests: Sequence[Request], lows: Sequence[Lowered]) -> tuple[Joint
     """Return the parts that may share panes: those with the same labels, which are then read from one column."""
     found = []
     places = {request.part.names: i for i, request in enumerate(requests)}
-    always = requests[0].options.choice is not None
+    always = requests[0].options.forced_bursts is not None
     for joint in find_joints([request.part for request in requests], always):
         members = [places[part.names] for part in joint.members]
         same = all(_labels(joint.part) == _labels(requests[i].part) for i in members)

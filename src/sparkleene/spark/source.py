@@ -13,7 +13,7 @@ from pyspark.sql import types as T
 from sparkleene.columns.tables import is_paths
 from sparkleene.plan.trend_selection import Selection
 from sparkleene.spark import batch, by_path
-from sparkleene.spark.finish import finish_results, finished_schema
+from sparkleene.spark.having import finish_results, finished_schema
 from sparkleene.spark.parquet.footers import discover
 from sparkleene.spark.request import Request, col, zone
 from sparkleene.spark.results import JobPlan
@@ -63,7 +63,7 @@ class Source(Protocol):
 def open_source(data: Any) -> Source:
     """Return the source for a DataFrame, or for the path of Parquet files, or several."""
     if is_paths(data):
-        return PathSource(data)
+        return ParquetSource(data)
     return StreamSource(data) if data.isStreaming else FrameSource(data)
 
 
@@ -110,7 +110,7 @@ class FrameSource:
         return _find_types(self.frame, column, names)
 
 
-class PathSource:
+class ParquetSource:
     """Parquet files by path."""
 
     def __init__(self, paths: Any) -> None:

@@ -10,7 +10,7 @@ from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
 from sparkleene.errors import Diagnostic, SparkleeneError
-from sparkleene.spark.stream_sources import describe_sources
+from sparkleene.spark.source_lag import describe_sources
 
 if TYPE_CHECKING:
     from pyspark.sql.streaming.query import StreamingQuery

@@ -21,7 +21,7 @@ from sparkleene.ongoing.seal import damage_error
 from sparkleene.plan.part import Part
 from sparkleene.plan.text import count, term_to_text
 from sparkleene.spark import batch
-from sparkleene.spark.finish import check_finish, finish_results
+from sparkleene.spark.having import check_finish, finish_results
 from sparkleene.spark.lower import Lowered, Lowering, lower
 from sparkleene.spark.request import Request, col, map_batches, partitions
 from sparkleene.spark.results import combine_parts, make_job, raise_errors, schema_of, task_columns

@@ -23,7 +23,7 @@ from pyspark.sql.types import StructType
 from pyspark.sql.udtf import AnalyzeArgument, AnalyzeResult, PartitioningColumn, SelectedColumn
 from pyspark.util import PythonEvalType
 
-from sparkleene.engine.finish import finished_schema
+from sparkleene.engine.having import finished_schema
 from sparkleene.errors import Diagnostic, Place, SparkleeneError, mistake, suggest
 from sparkleene.language.printer import quote
 from sparkleene.options import QueryOptions, ReadingKeywords

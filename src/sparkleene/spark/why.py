@@ -16,7 +16,7 @@ from sparkleene.engine.windows import WINDOW
 from sparkleene.language.bound import Drawn
 from sparkleene.spark import by_path
 from sparkleene.spark.request import Request, col
-from sparkleene.spark.source import FrameSource, PathSource, Source, StreamSource
+from sparkleene.spark.source import FrameSource, ParquetSource, Source, StreamSource
 from sparkleene.spark.sql.values import column
 from sparkleene.spark.trends import count_request
 
@@ -53,7 +53,7 @@ def collect_busiest(request: Request, source: Source, most: int) -> pa.Table:
 
 def _read(request: Request, source: Source) -> DataFrame:
     """Return the rows of a source with the columns that the query reads."""
-    if isinstance(source, PathSource):
+    if isinstance(source, ParquetSource):
         return by_path.read_rows(request, source.files, source.spark)
     if not isinstance(source, FrameSource) or isinstance(source, StreamSource):
         help = "read a batch of it, with spark.read"

@@ -30,7 +30,7 @@ def evaluate_by_panes(run: Run, kinds: Sequence[Part], table: pa.Table) -> list[
         return None
     if not all(np.array_equal(time.values, times[0].values) for time in times):
         return None
-    asked = run.options.choice is not None
+    asked = run.options.forced_bursts is not None
     overlaps = [(kind.plan, grid.overlap) for kind, grid in zip(kinds, grids, strict=True)]
     if not asked and not cost.joint_may_pay(plan, overlaps):
         return None

@@ -60,7 +60,7 @@ class Piece:
 
 
 @dataclass(frozen=True)
-class Selection:
+class RowGroups:
     """The pieces to read, in order of path, and the schema in which `read` returns them.
 
     `spans` are the least and greatest time of each piece, in the unit of the time column, None where unknown.
@@ -81,7 +81,7 @@ def select_pieces(
     type_column: str | None = None,
     dictionary: Collection[str] = (),
     parallelism: int = 1,
-) -> Selection:
+) -> RowGroups:
     """Return the row groups that can matter to some query, in at least `parallelism` pieces where they suffice.
 
     Text columns named in `dictionary`, and text in folders' names, are read dictionary-encoded. Timestamps in
@@ -116,7 +116,7 @@ def select_pieces(
         )
         pieces.append(piece)
         times.append(_unite_spans([spans[i] for i in part]))
-    return Selection(schema, tuple(pieces), sum(rows), tuple(times))
+    return RowGroups(schema, tuple(pieces), sum(rows), tuple(times))
 
 
 def read(piece: Piece, schema: pa.Schema) -> pa.Table:

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from tests.chance import cases
 
 import sparkleene as sk
-from sparkleene.columns.borders import rank_comparison
+from sparkleene.columns.thresholds import rank_comparison
 from sparkleene.language.bind import bind
 from sparkleene.language.bound import Bound, Call, Field, Literal_, Term
 from sparkleene.language.parser import parse

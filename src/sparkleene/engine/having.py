@@ -15,7 +15,7 @@ from sparkleene.columns.reading import Options
 from sparkleene.columns.row_values import row_values
 from sparkleene.columns.schema import result_schema
 from sparkleene.engine.cells import rank_groups
-from sparkleene.engine.finish_exact import ExactValues, exact_outputs
+from sparkleene.engine.exact_values import ExactValues, exact_outputs
 from sparkleene.engine.windows import WINDOW
 from sparkleene.errors import Place
 from sparkleene.language.bound import Bound, Field, Finish, Term

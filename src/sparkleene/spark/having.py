@@ -10,7 +10,7 @@ import pyarrow.compute as pc
 from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
 
-from sparkleene.engine.finish import finish_rows, finish_schema
+from sparkleene.engine.having import finish_rows, finish_schema
 from sparkleene.engine.windows import WINDOW
 from sparkleene.errors import Place
 from sparkleene.language.bound import Bound, Field, Finish
