@@ -17,10 +17,7 @@ from sparkleene.spark.session import session
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-# What runs for seconds is not worth optimizing. Hadoop starts `chmod` for every file: this way it starts sooner.
-QUICK = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC -Djdk.lang.Process.launchMechanism=VFORK"
-# The manager of checkpoints that Spark takes for local files starts `readlink` several times for every file.
-MANAGER = "org.apache.spark.sql.execution.streaming.checkpointing.FileSystemBasedCheckpointFileManager"
+QUICK = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"  # what runs for seconds is not worth optimizing
 
 # Run outside of make too: Spark's workers use this Python, on the Java that `make setup` brought, if it did.
 os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
@@ -78,16 +75,12 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
 @pytest.fixture(scope="session")
 def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
     """A local session with two cores, shared by all tests of this process."""
-    import pyspark
-
     config = {
         "spark.driver.extraJavaOptions": QUICK,
         "spark.sql.shuffle.partitions": "4",
         "spark.sql.warehouse.dir": str(tmp_path_factory.mktemp("warehouse")),
         "spark.sql.session.timeZone": "UTC",
     }
-    if pyspark.__version__ >= "4.3":  # the class was elsewhere before
-        config["spark.sql.streaming.checkpointFileManagerClass"] = MANAGER
     started = session("sparkleene tests", master="local[2]", memory="1g", config=config)
     yield started
     started.stop()

@@ -69,6 +69,7 @@ def test_tasks_tell_what_they_share(streams: Path) -> None:
     assert done.returncode == 0 and "one automaton: " in done.stderr
 
 
+@pytest.mark.repeat
 def test_a_process_of_its_own(streams: Path, local: str, tmp_path: Path) -> None:
     files = [streams / "stock.parquet", "-o", "rows", "-f", "csv"]
     assert good("run", FALLING, *files, *QUICK, cwd=tmp_path, env=environment()) == ""
@@ -214,6 +215,7 @@ def test_headers_of_messages_are_columns(spark: SparkSession) -> None:
         decode_messages(messages, schema, ("type",))
 
 
+@pytest.mark.repeat
 @pytest.mark.usefixtures("commands_share_spark")
 def test_a_replay_prints_windows_as_they_close(streams: Path, local: str) -> None:
     options = ["--once", "--watermark", "1 second", "--option", "rowsPerBatch=700", *QUICK]

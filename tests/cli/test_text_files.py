@@ -6,6 +6,7 @@ import json
 from pathlib import Path
 
 import pytest
+from tests.chance import rest
 from tests.cli.command import EVENTS, LOCAL, QUERY, ROWS, bad, good, sparkleene
 
 SPARK = ("--engine", "spark", "--master", "local[2]")
@@ -83,7 +84,7 @@ def test_text_that_is_no_time_of_the_format(tmp_path: Path, engine: tuple[str, .
 
 @pytest.mark.spark
 @pytest.mark.usefixtures("commands_share_spark")
-@pytest.mark.parametrize("name", ["events.csv", pytest.param("events.json", marks=pytest.mark.slow)])
+@pytest.mark.parametrize("name", ["events.csv", *rest(["events.json"])])
 def test_times_finer_than_those_of_spark(tmp_path: Path, name: str) -> None:
     def write(*times: str) -> None:
         rows = [{"time": time, "type": "A"} for time in times]

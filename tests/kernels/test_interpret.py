@@ -62,6 +62,34 @@ def test_what_is_kept_is_not_interpreted(tmp_path: Path) -> None:
     assert found == ["100 1", "100000000 1", "10 1", "2000000 1"]
 
 
+NARROW = """
+import numpy as np
+from sparkleene.kernels.jit import kernel
+
+
+@kernel
+def run(values, out):
+    for i in range(len(values)):
+        out[i] = values[i] * 3 // 2
+    return values[0] * 200 + values[1]
+
+
+if __name__ == "__main__":
+    from sparkleene.kernels.example import run
+    values, out = np.array([200, 100], np.uint8), np.zeros(2, np.uint8)
+    print(run(values, out), *out.tolist(), len(run.overloads))
+"""
+
+
+@pytest.mark.parametrize(("mode", "compiled"), [("", 0), ("yes", 1)])
+def test_narrow_integers_do_not_overflow(tmp_path: Path, mode: str, compiled: int) -> None:
+    package(tmp_path, NARROW)
+    assert started(tmp_path, SPARKLEENE_COMPILE=mode).communicate()[0].split() == [
+        *("40100", "44", "150"),  # 300 does not fit where it is written to
+        str(compiled),
+    ]
+
+
 @pytest.mark.parametrize("name", sorted(store.SOURCES))
 def test_every_loop_counts_its_rounds(name: str) -> None:
     source = store.SOURCES[name].decode()

@@ -142,6 +142,7 @@ def test_on_spark(address: str) -> None:
     assert person.http.delete(f"/api/runs/{id}").json()["state"] == "cancelled"
 
 
+@pytest.mark.repeat
 @pytest.mark.spark
 def test_a_folder_is_watched(tmp_path: Path) -> None:
     """Rows of files that come later are counted too; the files that are there tell the columns."""

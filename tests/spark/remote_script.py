@@ -24,6 +24,7 @@ from pyspark.sql import SparkSession
 from tests.chance import SOAK
 from tests.conformance.paper_cases import CASES, PaperCase
 from tests.conformance.test_papers import table
+from tests.conftest import QUICK
 
 import sparkleene as sk
 from sparkleene.spark.session import PROVIDER, ROCKSDB, session
@@ -145,7 +146,7 @@ def refusal(query: sk.Query, rows: Any) -> Any:
 
 def cases(spark: SparkSession) -> Any:
     """Return the cases of the papers whose rows are not those of the in-process engine, and how many were run."""
-    chosen = CASES[:: len(CASES) // (25 if SOAK else 8)]
+    chosen = CASES[:: len(CASES) // (25 if SOAK else 4)]
     with ThreadPoolExecutor(4) as pool:
         wrong = list(pool.map(lambda case: difference(spark, case), chosen))
     return {"run": len(chosen), "wrong": [text for text in wrong if text]}
@@ -192,7 +193,7 @@ def settings(address: str) -> dict[str, str]:
     """Return small settings, for a cluster those of a driver on the same machine."""
     if address.startswith("sc://"):
         return {"spark.sql.shuffle.partitions": "2"}
-    quick = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"  # what runs for seconds is not worth optimizing
+    quick = QUICK
     return {
         "spark.driver.extraJavaOptions": quick,
         "spark.driver.host": "127.0.0.1",

@@ -19,9 +19,7 @@ from sparkleene.spark import session
 
 COLUMNS = "time TIMESTAMP, type STRING, user STRING, x BIGINT"
 SETTINGS = {
-    "spark.driver.extraJavaOptions": " ".join(
-        ["-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC", "-Djdk.lang.Process.launchMechanism=VFORK"]
-    ),
+    "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
     "spark.sql.session.timeZone": "UTC",
     "spark.sql.shuffle.partitions": "2",
     # Jobs bring checkpoints back from copies, where the upkeep of an earlier job must not write.

@@ -126,6 +126,7 @@ def test_what_has_no_zone(spark: SparkSession, session_zone: Any, events: pa.Tab
     )
 
 
+@pytest.mark.repeat
 def test_a_stream(spark: SparkSession, tmp_path: Path) -> None:
     """A day is sent once its local midnight has passed; started again with another zone the stream is refused."""
     source, berlin = Source(spark, tmp_path / "files", SIMPLE), "Europe/Berlin"

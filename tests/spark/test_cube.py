@@ -85,6 +85,7 @@ def test_exact_numbers(spark: SparkSession) -> None:
     assert found(cube.run(spark.createDataFrame(table)), expected) == listed(expected)
 
 
+@pytest.mark.repeat
 def test_a_stream_evaluates_what_it_cannot_know(spark: SparkSession, tmp_path: Path, cube: sk.Cube) -> None:
     table = rows()
     pq.write_table(table, tmp_path / "a.parquet")

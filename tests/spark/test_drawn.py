@@ -90,6 +90,7 @@ def written(folder: Path, rows: pa.Table, first: int, last: int) -> None:
         os.utime(path, (NOON.timestamp() + number,) * 2)  # Spark reads files in order of their times
 
 
+@pytest.mark.repeat
 @pytest.mark.parametrize("text", [SESSIONS, *rest([WINDOWS])], ids=["session", "from"])
 def test_stream_with_a_restart(spark: SparkSession, tmp_path: Path, text: str) -> None:
     q, rows = sk.query(text), clicks().sort_by("time")

@@ -62,7 +62,7 @@ LINES = {
 
 
 NAMES = sorted(path.stem for path in FOLDER.glob("*.py"))
-QUICK = ["a_seq", "by_path", "live"]  # a frame, files, and a stream
+QUICK = ["a_seq", "by_path"]  # a frame, and files; streams are run by the pages of the docs
 
 
 @pytest.mark.parametrize("name", [*QUICK, *rest(name for name in NAMES if name not in QUICK)])

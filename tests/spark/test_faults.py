@@ -372,6 +372,7 @@ def doomed(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Doomed]:
         yield Doomed(started, disk)
 
 
+@pytest.mark.slow
 def test_full_disk(doomed: Doomed, tmp_path: Path) -> None:
     if doomed.disk is None:
         pytest.skip("no file system of a process's own")

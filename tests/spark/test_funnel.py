@@ -107,6 +107,7 @@ def clicks(text: str) -> list[dict[str, Any]]:
 BATCHES = ["a1u b2u a3v", "b4v c5u a12u b8w a13w", "a9.5w c9v b14u c15u b16w", "a31v b32v", "a1u c45v a1000000v"]
 
 
+@pytest.mark.repeat
 @pytest.mark.parametrize(("within", "any_order"), [("3 seconds", "none"), *rest([(None, "none"), (None, "all")])])
 def test_streams(within: str | None, any_order: str, spark: SparkSession, tmp_path: Path) -> None:
     """Each window and group comes once, with all steps, also after a restart; late rows are left out."""

@@ -435,6 +435,7 @@ def test_on_spark(spark: SparkSession, tmp_path: Path) -> None:
     )
 
 
+@pytest.mark.repeat
 def test_a_running_query_is_to_be_stopped_first(spark: SparkSession, tmp_path: Path) -> None:
     with spark_settings(spark, **{"shuffle.partitions": "2"}):
         source = Source(spark, tmp_path / "files").add(events("a1 b3"))

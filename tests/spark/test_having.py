@@ -69,7 +69,7 @@ def test_double_results_are_finished_by_sql(spark: SparkSession, table: pa.Table
     assert tasks(TEXTS["first"], numbers="exact") == plain + 1
 
 
-@pytest.mark.parametrize("numbers", ["double", "exact"])
+@pytest.mark.parametrize("numbers", ["exact", *rest(["double"])])
 def test_workloads(spark: SparkSession, table: pa.Table, numbers: Any) -> None:
     work = sk.workload(TEXTS, numbers=numbers)
 
@@ -119,6 +119,7 @@ STREAMS = [(tail, numbers) for numbers in ("double", "exact") for tail in TAILS]
 FEW = [("HAVING c > 10 ORDER BY c DESC LIMIT 2", "exact")]
 
 
+@pytest.mark.repeat
 @pytest.mark.parametrize(("tail", "numbers"), [*FEW, *rest(one for one in STREAMS if one not in FEW)])
 def test_streams(spark: SparkSession, tmp_path: Path, tail: str, numbers: Any) -> None:
     source = Source(spark, tmp_path / "files", SIMPLE)

@@ -76,6 +76,7 @@ def unpack(kind: str, folder: Path) -> None:
             path.write_bytes(path.read_bytes().replace(b"/before", str(folder).encode()))
 
 
+@pytest.mark.repeat
 @pytest.mark.parametrize("kind", [[*ASKED][-1], *rest([*ASKED][:-1])])
 def test_a_checkpoint_of_the_version_before(spark: SparkSession, tmp_path: Path, kind: str) -> None:
     unpack(kind, tmp_path)

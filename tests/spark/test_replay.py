@@ -354,6 +354,7 @@ def test_stream_and_batch_have_the_rows_of_the_data(spark: Any, folder: Path, tm
     assert once["id"].to_pylist() == wanted["id"].to_pylist()
 
 
+@pytest.mark.repeat
 def test_restart_from_a_checkpoint(spark: Any, folder: Path, tmp_path: Path) -> None:
     frame = load(spark, folder, disorder="1 minute", rowsPerBatch=1000)
     order: list[Any] = []
@@ -382,6 +383,7 @@ def test_restart_from_a_checkpoint(spark: Any, folder: Path, tmp_path: Path) -> 
         query.awaitTermination()
 
 
+@pytest.mark.repeat
 @pytest.mark.parametrize("late", [0.05, *rest([0])])
 def test_a_watermark_of_the_bound_loses_only_late_rows(
     spark: Any, folder: Path, tmp_path: Path, late: float

@@ -54,6 +54,7 @@ class Continued:
         return [one["observedMetrics"][name]["batches_apart"] for one in self.progress]
 
 
+@pytest.mark.repeat
 def test_batches_without_a_task_are_no_gap(spark: SparkSession, tmp_path: Path) -> None:
     """A batch may have offsets and no partition of rows: no bucket has a turn in it, and its number is used up."""
     query = sk.query(TEXT)

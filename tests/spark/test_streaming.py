@@ -394,6 +394,7 @@ def test_one_batch_of_thousands_of_windows(source: Source, tmp_path: Path) -> No
     assert found.progress[-1]["stateOperators"][0]["numRowsTotal"] < 7 * 5
 
 
+@pytest.mark.repeat
 def test_a_restart_in_another_zone(source: Source, tmp_path: Path) -> None:
     batches = [events(f"a{t} a{t + 1} b{t + 2.5} a{t - 3}", t // 4 % 2) for t in range(5, 29, 4)]
     query = sk.query(TEXT.replace("COUNT(*)", "COUNT(*), MAX(A.time) AS last"))
@@ -507,6 +508,7 @@ def test_other_sinks(source: Source, tmp_path: Path) -> None:
 BUCKETS = "spark.sparkleene.buckets"
 
 
+@pytest.mark.repeat
 def test_fewer_buckets_than_partitions(source: Source, tmp_path: Path) -> None:
     """Two of five partitions have rows, four tasks do all five, and another number of buckets is refused."""
     spark, query = source.spark, sk.query(TEXT)
@@ -560,6 +562,7 @@ WINDOWS = "RETURN k, COUNT(*) AS n PATTERN SEQ(A+, B) GROUP-BY k"
 AFTER = "RETURN k, COUNT(*) AS m, SUM(W.n) AS s PATTERN W+ GROUP-BY k WITHIN 20 seconds SLIDE 20 seconds"
 
 
+@pytest.mark.repeat
 @pytest.mark.parametrize(
     "within",
     ["WITHIN 10 seconds SLIDE 5 seconds", *rest(["WITHIN 10 seconds", "WITHIN SESSION 3 seconds MAX 8 seconds"])],
