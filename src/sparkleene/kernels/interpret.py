@@ -3,10 +3,8 @@
 Compiling a kernel takes seconds. Over some thousand rows Python itself is done in a second, so a first question
 about a small table need not wait. Each module of kernels has a *twin*: the same source, run without the compiler.
 Loops of a twin look at the clock now and then. When a process has used up its time, what a kernel has written is
-taken back, and the kernel is compiled.
-
-Compiled code computes with integers of 64 bits whatever an array holds; NumPy's narrow ones would overflow. So a
-twin is given wide copies of arrays of narrow integers.
+dropped, and the kernel is compiled: a twin works on copies. Copies of arrays of narrow integers are wide, because
+compiled code computes with 64 bits whatever an array holds, where NumPy's narrow integers would overflow.
 """
 
 from __future__ import annotations
@@ -15,10 +13,11 @@ import builtins
 import os
 import re
 import time
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from functools import partial
 from importlib.resources import files as package_files
-from threading import RLock, local
+from itertools import combinations
+from threading import Lock, RLock, local
 from types import ModuleType, SimpleNamespace
 from typing import Any
 
@@ -37,7 +36,9 @@ _LOOK = 1000  # rounds after which a loop looks at the clock
 _rounds = _LOOK
 _used = 0.0  # seconds
 _begin = 0.0
-Wide = tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]]
+Array = np.ndarray[Any, Any]
+_FAILED = object()
+_ALONE = Lock()  # for one kernel at a time: threads of plain Python run one after the other anyway
 _running = local()  # the kernel that a thread runs: `is_kept()` tells that it is compiled by now
 
 
@@ -46,13 +47,19 @@ class _TooLong(Exception):
 
 
 def _count_round() -> None:
-    global _rounds, _used, _begin
+    global _rounds
     _rounds -= 1
     if _rounds <= 0:
-        _rounds, now = _LOOK, time.perf_counter()
-        _used, _begin = _used + now - _begin, now
+        _rounds = _LOOK
+        _count_time()
         if _used > SECONDS or _running.is_kept():
             raise _TooLong
+
+
+def _count_time() -> None:
+    global _used, _begin
+    now = time.perf_counter()
+    _used, _begin = _used + now - _begin, now
 
 
 def find_for(kernel: Any, files: KernelFiles, *arguments: Any) -> Any:
@@ -60,7 +67,8 @@ def find_for(kernel: Any, files: KernelFiles, *arguments: Any) -> Any:
     compile_for = partial(type(kernel)._compile_for_args, kernel)
     if os.environ.get("SPARKLEENE_COMPILE") or _used > SECONDS:
         return compile_for(*arguments)
-    if any(one.size > (ROOM if one.flags.writeable else LARGEST) for one in _arrays(arguments)):
+    arrays = list(_arrays(arguments))
+    if any(one.size > (ROOM if one.flags.writeable else LARGEST) for one in arrays) or _share_memory(arrays):
         return compile_for(*arguments)
     types = [kernel.typeof_pyval(one) for one in arguments]
     kernel._types_active_call.clear()
@@ -70,29 +78,27 @@ def find_for(kernel: Any, files: KernelFiles, *arguments: Any) -> Any:
 
     name = kernel.py_func.__name__
     ahead.tell(files.module, name, tuple(types))
-    plain = getattr(twin(files.module), name)
 
     def run(*given: Any) -> Any:
         global _begin
-        _begin, _running.is_kept = time.perf_counter(), partial(files.is_kept, types)
-        before = [(one, one.copy()) for one in _arrays(given) if one.flags.writeable]
-        wide: dict[int, Wide] = {}
-        try:
-            with np.errstate(all="ignore"):
-                found = plain(*_widen(given, wide))
-        except Exception:  # too long, or an error that the compiler tells better
-            for one, values in before:
-                one[...] = values
+        copies = _Copies(_arrays(given))
+        with _ALONE:
+            _begin, _running.is_kept = time.perf_counter(), partial(files.is_kept, types)
+            try:
+                with np.errstate(all="ignore"):
+                    found = getattr(twin(files.module), name)(*copies.take(given))
+            except Exception:  # too long, or an error that the compiler tells better
+                found = _FAILED
+            _count_time()
+        if found is _FAILED:
             return compile_for(*given)(*given)
-        for one, values in wide.values():
-            if one.flags.writeable:
-                one[...] = values
+        copies.write_back()
         return found
 
     return run
 
 
-def _arrays(arguments: Any) -> Iterator[np.ndarray[Any, Any]]:
+def _arrays(arguments: Any) -> Iterator[Array]:
     """Yield all arrays of arguments, those in tuples too."""
     for one in arguments:
         if isinstance(one, np.ndarray):
@@ -101,17 +107,65 @@ def _arrays(arguments: Any) -> Iterator[np.ndarray[Any, Any]]:
             yield from _arrays(one)
 
 
-def _widen(given: Any, wide: dict[int, Wide]) -> Any:
-    """Return arguments with wide copies of arrays of narrow integers; note the copies with the arrays.
+def _share_memory(arrays: Sequence[Array]) -> bool:
+    """Tell whether one of some arrays may be written where another is read, unless both are the same memory."""
+    for a, b in combinations({_place(one): one for one in arrays}.values(), 2):
+        if (a.flags.writeable or b.flags.writeable) and np.may_share_memory(a, b):
+            return True
+    return False
 
-    Arrays of one element stay: they are flags that other threads set.
+
+def _is_narrow(array: Array) -> bool:
+    return array.dtype.kind in "iu" and array.itemsize < 8
+
+
+def _place(array: Array) -> Any:
+    """Return what tells whether two arrays are the same memory, perhaps in two shapes or kinds of numbers."""
+    layout = array.nbytes if array.flags.c_contiguous else (array.shape, array.strides)
+    return array.ctypes.data, layout, array.dtype if _is_narrow(array) else None
+
+
+class _Copies:
+    """What a twin is given in place of arrays that it may write, and of those of narrow integers.
+
+    Other threads may write other elements of the same arrays meanwhile, so only elements that have changed are
+    written back.
     """
-    if isinstance(given, np.ndarray) and given.dtype.kind in "iu" and given.itemsize < 8 and given.size > 1:
-        return wide.setdefault(id(given), (given, given.astype(np.int64)))[1]
-    if isinstance(given, tuple):
-        items = [_widen(one, wide) for one in given]
-        return type(given)(*items) if hasattr(given, "_fields") else tuple(items)
-    return given
+
+    def __init__(self, arrays: Iterable[Array]) -> None:
+        """Take the arrays of all arguments."""
+        self._written = {_place(one): one for one in arrays if one.flags.writeable}
+        self._made: dict[Any, tuple[Array, Array]] = {}  # by place: the copy, and the copy as it was
+
+    def take(self, given: Any) -> Any:
+        """Return arguments with copies in them. A flag that another thread may set stays what it is."""
+        if isinstance(given, tuple):
+            items = [self.take(one) for one in given]
+            return type(given)(*items) if hasattr(given, "_fields") else tuple(items)
+        if not isinstance(given, np.ndarray) or (given.dtype == np.uint8 and given.size == 1):
+            return given
+        place, narrow = _place(given), _is_narrow(given)
+        if not narrow and place not in self._written:
+            return given
+        if place not in self._made:
+            copy = np.array(given, np.int64 if narrow else given.dtype, order="C").reshape(-1)
+            self._made[place] = copy, copy.copy()
+        copy = self._made[place][0]
+        return (copy if narrow else copy.view(given.dtype)).reshape(given.shape)
+
+    def write_back(self) -> None:
+        """Write what has changed to the arrays."""
+        for place, array in self._written.items():
+            if place in self._made:
+                kind = np.int64 if _is_narrow(array) else array.dtype
+                copy, before = (one.view(kind).reshape(array.shape) for one in self._made[place])
+                changed = (_bytes(copy) != _bytes(before)).any(axis=-1)
+                array[changed] = copy[changed]
+
+
+def _bytes(array: Array) -> Array:
+    """Return the bytes of each element: a number that is none differs from itself, and its bytes do not."""
+    return array.reshape(-1).view(np.uint8).reshape(*array.shape, array.itemsize)
 
 
 def twin(module: str) -> ModuleType:
@@ -119,10 +173,11 @@ def twin(module: str) -> ModuleType:
     with _LOCK:
         if module not in _TWINS:
             source = package_files(_PACKAGE) / f"{module}.py"
-            made = _TWINS[module] = ModuleType(f"{_PACKAGE}.{module}")
+            made = ModuleType(f"{_PACKAGE}.{module}")
             imports = {**vars(builtins), "__import__": _import_twin}
             made.__dict__.update({"__builtins__": imports, _count_round.__name__: _count_round})
             exec(compile(count_rounds(source.read_text()), str(source), "exec"), made.__dict__)
+            _TWINS[module] = made
         return _TWINS[module]
 
 
