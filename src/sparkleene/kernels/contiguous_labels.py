@@ -70,9 +70,9 @@ def _observe(
         out[i] = mask[i]
     begin = max(begin, 1)  # the first row has none before it
     for p in range(joined.shape[0]):
-        before, after, condition = joined[p, 0], joined[p, 1], joined[p, 2]
+        before, after, condition = np.uint64(joined[p, 0]), np.uint64(joined[p, 1]), joined[p, 2]
         for i in range(begin, end):
-            ok[i] = (mask[i - 1] >> before) & (mask[i] >> after) & 1 != 0
+            ok[i] = (np.uint64(mask[i - 1]) >> before) & (np.uint64(mask[i]) >> after) & np.uint64(1) != 0
         for c in range(predicates.off[condition], predicates.off[condition + 1]):
             _compare(predicates.op[c], f[c], g[c], begin, end, ok)
         code_begin, code_end = predicates.code_off[condition], predicates.code_off[condition + 1]
