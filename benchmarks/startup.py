@@ -92,7 +92,7 @@ KINDS = {
     "workload": "RETURN COUNT(*) PATTERN SEQ(A, B+)\nRETURN COUNT(*) PATTERN SEQ(C, B+)",
 }
 COLD = ("counts", "comparison")  # the kinds that are also asked with an empty cache
-LARGE = 20_000  # rows: too many for kernels that run as plain Python
+LARGE = 20_000  # rows: for some kinds too many for kernels that run as plain Python
 
 
 def _output(code: str, *arguments: str, **environment: str) -> list[float]:
