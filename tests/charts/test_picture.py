@@ -9,7 +9,6 @@ import numpy as np
 import pyarrow as pa
 import pytest
 from matplotlib.backends.backend_agg import FigureCanvasAgg
-from tests.chance import SOAK, rest
 
 from sparkleene.charts import Chart, chart
 from sparkleene.charts.curve import band, break_at_gaps, thin_out
@@ -61,18 +60,17 @@ CASES = {
 @pytest.mark.parametrize("name", CASES)
 def test_pictures(name: str, tmp_path: Path) -> None:
     made = CASES[name]
-    if SOAK or "bars" not in name:  # else one picture of each is enough
-        made.save(tmp_path / "chart.png")
-        made.save(tmp_path / "chart.pdf")
-        assert (tmp_path / "chart.png").read_bytes().startswith(b"\x89PNG\r\n\x1a\n")
-        assert (tmp_path / "chart.pdf").read_bytes().startswith(b"%PDF-")
+    made.save(tmp_path / "chart.png")
     made.save(str(tmp_path / "chart.SVG"))
+    made.save(tmp_path / "chart.pdf")
+    assert (tmp_path / "chart.png").read_bytes().startswith(b"\x89PNG\r\n\x1a\n")
+    assert (tmp_path / "chart.pdf").read_bytes().startswith(b"%PDF-")
     svg = (tmp_path / "chart.SVG").read_text()
     assert ElementTree.fromstring(svg).tag.endswith("svg")
     assert "<dc:date>" not in svg
 
 
-@pytest.mark.parametrize("name", ["panels", *rest(["lines", "log bars"])])
+@pytest.mark.parametrize("name", ["lines", "panels", "log bars"])
 def test_the_same_chart_is_the_same_picture(name: str) -> None:
     assert CASES[name]._repr_svg_() == CASES[name]._repr_svg_()
     assert render(CASES[name], "pdf") == render(CASES[name], "pdf")

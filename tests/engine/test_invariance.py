@@ -16,7 +16,7 @@ import pyarrow.compute
 import pytest
 from hypothesis import assume, given, note, settings
 from hypothesis import strategies as st
-from tests.chance import SOAK, cases
+from tests.chance import cases
 from tests.conformance.strategies import KINDS, WINDOWS, Case, case
 
 import sparkleene as sk
@@ -347,7 +347,7 @@ def long_rows(seed: int, n: int, ties: bool) -> list[dict[str, Any]]:
     return rows
 
 
-LENGTHS = [(1, 200, True), (2, 900, False), (3, 1500, True)] if SOAK else [(2, 500, False), (3, 900, True)]
+LENGTHS = [(1, 200, True), (2, 900, False), (3, 1500, True)]
 
 
 @pytest.mark.parametrize("returns", RETURNS)

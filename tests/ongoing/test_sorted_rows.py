@@ -192,7 +192,7 @@ PAIRS = "RETURN k, COUNT(*), SUM(A.x) PATTERN A+ WHERE A.x < NEXT(A).x GROUP-BY 
     ],
 )
 def test_held_rows_are_few(text: str, numbers: Any, most: int) -> None:
-    rows = long(60_000 if numbers == "double" else 20_000)
+    rows = long(100_000 if numbers == "double" else 20_000)
     q = sk.query(text, numbers=numbers)
     carry, held = carried(q, rows.schema, 1000), []
     pieces = [rows.slice(start, 100) for start in range(0, rows.num_rows, 100)]

@@ -39,7 +39,7 @@ def test_queries_in_sql(on_cluster: dict[str, Any]) -> None:
 
 def test_cases_of_the_papers(on_cluster: dict[str, Any]) -> None:
     assert on_cluster["cases"]["wrong"] == []
-    assert on_cluster["cases"]["run"] >= 4
+    assert on_cluster["cases"]["run"] >= 8
 
 
 def test_executors_tell_what_they_share(on_cluster: dict[str, Any]) -> None:

@@ -41,7 +41,7 @@ def test_queries_in_sql(on_connect: dict[str, Any]) -> None:
 
 def test_cases_of_the_papers(on_connect: dict[str, Any]) -> None:
     assert on_connect["cases"]["wrong"] == []
-    assert on_connect["cases"]["run"] >= 4
+    assert on_connect["cases"]["run"] >= 8
 
 
 def test_nobody_tells_what_is_shared(on_connect: dict[str, Any]) -> None:
