@@ -11,6 +11,7 @@ from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Literal
 
+from sparkleene.collector import without_garbage
 from sparkleene.errors import Place, report_faults, warn
 from sparkleene.prepared import Columns, PreparedQuery, Recent
 
@@ -109,11 +110,12 @@ class PreparedWorkload:
 
     def evaluate(self, data: LocalData, threads: int | None = None) -> tuple[dict[str, pa.Table], Stats]:
         """Return the result of each query over a table, and what was shared."""
-        from sparkleene.engine.run import Run
-        from sparkleene.interrupts import hold_back
-        from sparkleene.threads import threads_of
-        from sparkleene.workload.run import JointRun, evaluate_queries
-        from sparkleene.workload.stats import gather_stats
+        with without_garbage():
+            from sparkleene.engine.run import Run
+            from sparkleene.interrupts import hold_back
+            from sparkleene.threads import threads_of
+            from sparkleene.workload.run import JointRun, evaluate_queries
+            from sparkleene.workload.stats import gather_stats
 
         told: set[str] = set()  # a note that holds for several queries is told once
 
@@ -164,7 +166,8 @@ class PreparedWorkload:
                 help = "pass df.toArrow(), or leave engine= out"
                 raise self.mistake("a DataFrame of Spark is not local", help)
             return True
-        from sparkleene.columns.tables import is_paths
+        with without_garbage():
+            from sparkleene.columns.tables import is_paths
 
         if engine == "spark" and not is_paths(data):
             help = "make a DataFrame of it: spark.createDataFrame(data)"
@@ -187,7 +190,8 @@ class PreparedWorkload:
         self, data: Any, strategy: str | None = None, output_mode: str | None = None
     ) -> tuple[Source, list[Request]]:
         """Return data on Spark, and the requests to ask it."""
-        from sparkleene.spark.source import open_source
+        with without_garbage():
+            from sparkleene.spark.source import open_source
 
         source = open_source(to_spark(data))
         return source, self.requests(source.columns, strategy, output_mode, source.zone)

@@ -40,7 +40,7 @@ def run(values, times):
 if __name__ == "__main__":
     from sparkleene.kernels.example import run
     for size, times in ((10, 10), (10, 10_000_000), (10, 1), (2_000_000, 1)):
-        print(run(np.zeros(size, np.int64), times), len(run.overloads))
+        print(run(np.zeros(size, np.int64), times), len(run.given.overloads))
 """
 
 
@@ -79,7 +79,7 @@ def run(values, out):
 if __name__ == "__main__":
     from sparkleene.kernels.example import run
     values, out = np.array([200, 100], np.uint8), np.zeros(2, np.uint8)
-    print(run(values, out), *out.tolist(), len(run.overloads))
+    print(run(values, out), *out.tolist(), len(run.given.overloads))
 """
 
 
@@ -128,7 +128,7 @@ if __name__ == "__main__":
         interpret.SECONDS, out = seconds, np.ones(80_000, dtype)
         parts = [Thread(target=run, args=(out, begin, begin + 20_000)) for begin in range(0, 80_000, 20_000)]
         [one.start() for one in parts], [one.join() for one in parts]
-        print((out == 1 + 3 * np.arange(80_000)).all(), len(run.overloads))
+        print((out == 1 + 3 * np.arange(80_000)).all(), len(run.given.overloads))
 """
 
 

@@ -25,7 +25,7 @@ def test_a_helper_that_returns_arrays_counts_references_or_is_an_error() -> None
         return array, 1
 
     with pytest.raises(TypeError, match=r"both returns .*: it is to say that it allocates"):
-        both.compile((nb.typeof(np.zeros(1)),))
+        both.given.compile((nb.typeof(np.zeros(1)),))
 
 
 def test_a_helper_that_allocates_says_so() -> None:
@@ -38,5 +38,5 @@ def test_a_helper_that_allocates_says_so() -> None:
         return np.zeros(size)[0]
 
     with pytest.raises(nb.TypingError, match="Only accept returning of array passed"):
-        room.compile((nb.int64,))
-    own_room.compile((nb.int64,))
+        room.given.compile((nb.int64,))
+    own_room.given.compile((nb.int64,))

@@ -7,9 +7,10 @@ import numpy as np
 from sparkleene.kernels.conditions import compare
 from sparkleene.kernels.jit import helper, kernel
 from sparkleene.kernels.program import Array, Events, Program
+from sparkleene.kernels.tuples import tuple_setitem
 from sparkleene.kernels.whole_counts import Counts, go_back, go_on, step_vector, tick_end, write_tick
 from sparkleene.kernels.whole_steps import Chosen
-from sparkleene.kernels.words import Vector, tuple_setitem
+from sparkleene.kernels.words import Vector
 
 
 @helper

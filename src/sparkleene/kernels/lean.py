@@ -9,7 +9,6 @@ negative one too.
 
 from __future__ import annotations
 
-import gc
 import operator
 from collections import Counter
 from collections.abc import Iterator
@@ -274,18 +273,6 @@ class Passes(PassManager):  # type: ignore[misc]
     def _runPass(self, index: int, pss: Any, internal_state: Any) -> None:
         pss.analysis = self._analysis
         pss.run_pass(internal_state)
-
-
-@contextmanager
-def without_garbage() -> Iterator[None]:
-    """Collect no garbage meanwhile: compiling makes many small objects, and few of them are circles."""
-    enabled = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if enabled:
-            gc.enable()
 
 
 _RESOLVED: dict[tuple[Any, Any], Any] = {}

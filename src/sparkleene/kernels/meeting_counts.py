@@ -15,9 +15,10 @@ import numpy as np
 from sparkleene.kernels.first_last import Meeting
 from sparkleene.kernels.jit import helper, kernel
 from sparkleene.kernels.program import Array, Events, Program
+from sparkleene.kernels.tuples import tuple_setitem
 from sparkleene.kernels.whole_counts import Counts, find_cuts, go_back, go_on, tick_end, write_tick
 from sparkleene.kernels.whole_steps import Chosen
-from sparkleene.kernels.words import Vector, tuple_setitem
+from sparkleene.kernels.words import Vector
 
 BLOCK = 256  # rows that take one pass
 DIGIT = 11  # bits that are sorted at a time

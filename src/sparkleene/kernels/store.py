@@ -65,7 +65,7 @@ _IMPORTS = re.compile(rb"^from sparkleene\.kernels(?:\.(\w+) import| import (\w+
 
 def imported_modules(module: str) -> set[str]:
     """Return the modules of kernels whose sources a module's code depends on, itself among them."""
-    found, new = set[str](), {module}
+    found, new = set[str](), {module, "compiler"}
     while new:
         found |= new
         sources = [SOURCES.get(f"{one}.py", b"") for one in new]

@@ -13,7 +13,8 @@ import numpy as np
 
 from sparkleene.kernels.jit import kernel
 from sparkleene.kernels.program import GE, GT, LE, LT, NEXT, PIECE, Array, Events, Predicates, Program
-from sparkleene.kernels.words import Vector, symbol_matrices, tuple_setitem
+from sparkleene.kernels.tuples import tuple_setitem
+from sparkleene.kernels.words import Vector, symbol_matrices
 
 MAX_STATES = 8
 NONE, SOME, ALL = 0, 1, 2

@@ -15,7 +15,8 @@ import numpy as np
 from sparkleene.kernels.jit import helper
 from sparkleene.kernels.program import Array, Events, Program
 from sparkleene.kernels.ticks import symbol_of
-from sparkleene.kernels.words import Vector, tuple_setitem
+from sparkleene.kernels.tuples import tuple_setitem
+from sparkleene.kernels.words import Vector
 
 MAX_STATES = 4
 MAX_SYMBOLS = 64

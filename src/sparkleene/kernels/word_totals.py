@@ -15,7 +15,8 @@ import numpy as np
 from sparkleene.kernels.jit import helper, kernel
 from sparkleene.kernels.program import PIECE, Array, Events, Program
 from sparkleene.kernels.ticks import symbol_of
-from sparkleene.kernels.words import Vector, symbol_matrices, tuple_setitem
+from sparkleene.kernels.tuples import tuple_setitem
+from sparkleene.kernels.words import Vector, symbol_matrices
 
 MAX_STATES = 4
 MAX_SUMS = 2

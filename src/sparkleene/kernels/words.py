@@ -10,20 +10,13 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numba.cpython.unsafe.tuple import tuple_setitem
 
-from sparkleene.kernels.jit import COMPILES, helper, kernel
+from sparkleene.kernels.jit import helper, kernel
 from sparkleene.kernels.numbers import add, mul
 from sparkleene.kernels.program import PIECE, Array, Events, Program
 from sparkleene.kernels.ticks import symbol_of
+from sparkleene.kernels.tuples import tuple_setitem
 from sparkleene.kernels.wide import WIDE, widen
-
-if not COMPILES:
-
-    def tuple_setitem(values: tuple[float, ...], at: int, value: float) -> tuple[float, ...]:
-        """Return the tuple with one item replaced."""
-        return (*values[:at], value, *values[at + 1 :])
-
 
 Vector = tuple[float, ...]
 
