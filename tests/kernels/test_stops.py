@@ -67,7 +67,6 @@ ONE_PASS = {
     "results": {"pair_up", "add_to_cells"},
     "sort": {"survey", "ties", "by_code_into", "take", "unions"},
     "ticks": {"longest"},
-    "trends": {"before"},
     "whole_pairs": {"find_passes", "find_longest", "check_pairs"},
     "windows": {"windows", "sessions", "from_to", "trailing", "ticks"},
 }

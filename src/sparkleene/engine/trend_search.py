@@ -89,7 +89,10 @@ class Search:
 
     def key_of(self, trend: Trend) -> tuple[int, ...]:
         """Return what orders trends of all sub-streams."""
-        return tuple(part for event, label in trend for part in (*self.key(event), label))
+        event, label = np.array(trend, np.int64).T
+        rows = self.rows.rows
+        parts = np.stack([self.ends.events.tick[event], event if rows is None else rows[event], label], axis=1)
+        return tuple(parts.ravel().tolist())
 
     def counting(self, lo: int, hi: int) -> Callable[[Trend], bool]:
         """Return what tells whether trends of a window count as a whole."""
@@ -175,13 +178,17 @@ class Search:
             yield from self.trends(window, kinds, need, False, levels)
             level = int(levels.missed[0])
 
-    def before(self, window: walks.Pass, k: int, wish: kernel.Wish, levels: Levels | None, depth: int) -> Array:
-        """Return the ends that an end extends, and on which a trend of the present length is not ruled out."""
+    def step_back(
+        self, window: walks.Pass, k: int, wish: kernel.Wish, levels: Levels | None, depth: int
+    ) -> tuple[Array, Array]:
+        """Return the ends that an end extends, and on which a trend of the present length is not ruled out.
+
+        Where that is one alone, it is passed, and the next are looked for; those passed are returned, too.
+        """
+        done = levels.sign * depth if levels is not None else 0
         if levels is not None:
-            done = levels.sign * depth
-            missed = np.array([levels.missed[0] - done])
-            wish = kernel.Wish(wish.most, wish.backwards, levels.merit, levels.level - done, missed)
-        found: Array = kernel.before(
+            wish = wish._replace(least=levels.level - done, missed=np.array([levels.missed[0] - done]))
+        found: tuple[Array, Array] = kernel.step_back(
             *self.ends.given, self.ends.index.real, window.ends, window.log, window.lo, k, wish
         )
         if levels is not None:
@@ -202,7 +209,10 @@ class Search:
 
         `alive` has a 1 for the ends on which there is a trend; without it there is one on each.
         """
-        wish = kernel.Wish(need, backwards, alive, 1, np.array([walks.NONE]))
+        merit = alive if levels is None else levels.merit
+        tops = np.maximum.accumulate(merit)
+        fall = 0 if levels is None else levels.sign
+        wish = kernel.Wish(need, backwards, merit, tops, 1, np.array([walks.NONE]), fall, True)
         ends, lo = window.ends, window.lo
         event, label, kind_of = ends[:, kernel.EVENT], ends[:, kernel.LABEL], ends[:, kernel.KIND]
 
@@ -235,27 +245,30 @@ class Search:
             levels.note(int(levels.merit[roots[low]].max(initial=walks.NONE)))
             roots = roots[~low]
         path: list[tuple[int, int]] = []
-        done: list[list[tuple[int, int]]] = []  # the groups on the path
+        done: list[tuple[list[tuple[int, int]], int]] = []  # the groups on the path, and how long it is with them
         ways = [group_ends((k, int(kind_of[k])) for k in first(roots))]
         while ways:
             group = next(ways[-1], None)
             if group is None:
                 ways.pop()
                 if done:
+                    group, depth = done.pop()
+                    del path[depth:]
                     if backwards:
-                        yield from whole(done[-1])
+                        yield from whole(group)
                     path.pop()
-                    done.pop()
                 continue
             path.append((lo + int(event[group[0][0]]), int(label[group[0][0]])))
-            done.append(group)
+            done.append((group, len(path)))
             if not backwards:
                 yield from whole(group)
-            ways.append(
-                group_ends(
-                    {(j, kind) for k, kind in group for j in first(self.before(window, k, wish, levels, len(path)))}
-                )
-            )
+            following: set[tuple[int, int]] = set()
+            way = wish if len(group) == 1 else wish._replace(onward=False)
+            for k, kind in group:
+                found, passed = self.step_back(window, k, way, levels, done[-1][1])
+                following.update((j, kind) for j in first(found))
+            path += zip((lo + event[passed]).tolist(), label[passed].tolist(), strict=True)
+            ways.append(group_ends(following))
 
 
 def _again(known: list[tuple[int, Trend]], more: Iterator[tuple[int, Trend]]) -> Iterator[tuple[int, Trend]]:

@@ -28,7 +28,7 @@ from sparkleene.kernels.store import own_folder
 
 _TOGETHER = {
     "sort": ("results.add_to_cells",),  # which nearly every query wants, and asks for at its end
-    "trends": ("linear.run, double, byte", "walks.weigh", "trends.before"),
+    "trends": ("linear.run, double, byte", "walks.weigh", "trends.step_back"),
     "fenwick": ("fenwick, exact", "fenwick, wide"),
     "divide": ("divide, exact", "divide, wide"),
     "heap": ("heap, exact", "heap, wide"),

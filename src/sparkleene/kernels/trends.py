@@ -315,13 +315,17 @@ class Wish(NamedTuple):
     """Which of the ends that an end extends are wanted: the first or the last `most` events and labels.
 
     Where ends have a merit, only those with the least one or more; `missed` gets the greatest merit of the others.
+    An event further back both are lower by `fall`. With `onward`, an end that is wanted alone is gone on from.
     """
 
     most: int
     backwards: bool
     merit: Array  # int64[ends], or empty
+    tops: Array  # the greatest merit up to each end
     least: int
     missed: Array  # int64[1]
+    fall: int
+    onward: bool
 
 
 @helper
@@ -346,8 +350,22 @@ def find_sources(program: Program, events: Events, real: Array, ends: Array, lo:
                     pair[program.src[t]] = program.pair[t]
 
 
+@helper
+def _skip_low(wish: Wish, least: int, last: int) -> int:
+    """Return how many of the first ends have too low a merit to be looked at."""
+    enough = min(least, wish.missed[0] + 1)
+    low, high = 0, np.int64(last)
+    while low < high:
+        middle = (low + high) >> 1
+        if wish.tops[middle] < enough:
+            low = middle + 1
+        else:
+            high = middle
+    return low
+
+
 @kernel
-def before(
+def step_back(
     program: Program,
     predicates: Predicates,
     events: Events,
@@ -357,38 +375,60 @@ def before(
     lo: int,
     k: int,
     wish: Wish,
-) -> Array:
-    """Return the ends that end k extends, in any order; at least those that are wanted."""
+) -> tuple[Array, Array]:
+    """Return the ends that end k extends, in any order; at least those that are wanted.
+
+    Where that is one alone, and with it begins no trend that is wanted, the next are looked for, if so wished.
+    Return the ends that were passed, too.
+    """
     stack = np.zeros(len(predicates.code) + 1)
-    e, since = lo + ends[k, EVENT], ends[k, SINCE]
     pair = np.empty(program.states, np.int64)
-    find_sources(program, events, real, ends, lo, k, pair)
     # Where trends may not skip, what an event extends leaves its state, and so is in the log of its tick.
     every, chosen = program.mode == ANY, len(wish.merit) > 0
-    first, last = (np.int32(0), ends[k, EARLIER]) if every else (since, ends[k, UNTIL])
-    found = np.empty((16, 1), np.int64)
-    size = groups = 0
-    for step in range(last - first):
-        c = last - 1 - step if wish.backwards else first + step
-        j = np.int64(c) if every else np.int64(log[c, 0])
-        if chosen and wish.merit[j] < wish.least and wish.merit[j] <= wish.missed[0]:
-            continue
-        s = state_at(ends, log, j, since)
-        if s < 0 or pair[s] == -2:
-            continue
-        old = lo + ends[j, EVENT]
-        if pair[s] >= 0 and not holds(predicates, events.f, events.g, pair[s], old, e, stack):
-            continue
-        if chosen and wish.merit[j] < wish.least:
-            wish.missed[0] = wish.merit[j]
-            continue
-        if every:
-            p = found[size - 1, 0] if size else 0
-            if size == 0 or ends[p, EVENT] != ends[j, EVENT] or ends[p, LABEL] != ends[j, LABEL]:
-                groups += 1
-            if groups > wish.most:
+    found, passed = np.empty((16, 1), np.int64), np.empty((16, 1), np.int64)
+    least, steps = wish.least, 0
+    while True:
+        e, since = lo + ends[k, EVENT], ends[k, SINCE]
+        find_sources(program, events, real, ends, lo, k, pair)
+        first, last = np.int64(0 if every else since), np.int64(ends[k, EARLIER] if every else ends[k, UNTIL])
+        if every and chosen:
+            first = _skip_low(wish, least, last)
+        size = groups = 0
+        for step in range(last - first):
+            c = last - 1 - step if wish.backwards else first + step
+            j = np.int64(c) if every else np.int64(log[c, 0])
+            if chosen and wish.merit[j] < least and wish.merit[j] <= wish.missed[0]:
+                continue
+            s = state_at(ends, log, j, since)
+            if s < 0 or pair[s] == -2:
+                continue
+            old = lo + ends[j, EVENT]
+            if pair[s] >= 0 and not holds(predicates, events.f, events.g, pair[s], old, e, stack):
+                continue
+            if chosen and wish.merit[j] < least:
+                wish.missed[0] = wish.merit[j]
+                continue
+            if every:
+                p = found[size - 1, 0] if size else 0
+                if size == 0 or ends[p, EVENT] != ends[j, EVENT] or ends[p, LABEL] != ends[j, LABEL]:
+                    groups += 1
+                if groups > wish.most:
+                    break
+            found = grow_rows(found, size)
+            found[size, 0] = j
+            size += 1
+        if not wish.onward or size != 1 or events.stop[0]:
+            break
+        k = found[0, 0]
+        if ends[k, BEGINS]:
+            if wish.fall == 0 or least == wish.fall:
                 break
-        found = grow_rows(found, size)
-        found[size, 0] = j
-        size += 1
-    return found[:size, 0]
+            if wish.fall < least:  # a trend, but too short
+                wish.missed[0] = max(wish.missed[0], wish.fall)
+        passed = grow_rows(passed, steps)
+        passed[steps, 0] = k
+        steps += 1
+        least -= wish.fall
+        wish.missed[0] -= wish.fall
+    wish.missed[0] += wish.fall * steps
+    return found[:size, 0], passed[:steps, 0]
