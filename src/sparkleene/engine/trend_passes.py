@@ -97,7 +97,7 @@ class ChosenTrends:
     @cached_property
     def _weights(self) -> tuple[Array, Array]:
         """The events that begin trends which count, and the logarithms of how many each begins."""
-        found = [(one.first, _log_total(one)) for one in self._passes(1)]
+        found = [(one.first, log_total(one.window, one.number)) for one in self._passes(1)]
         return np.array([first for first, _ in found], np.int64), np.array([weight for _, weight in found])
 
     @cached_property
@@ -176,7 +176,7 @@ class ChosenTrends:
         yield from (trend for _, trend in found)
 
 
-def _log_total(one: StartPass) -> float:
-    """Return the logarithm of how many trends a pass has."""
-    logs = np.log(2.0) * log2(one.number[one.window.ends[:, kernel.KIND] == 0])
+def log_total(window: walks.Pass, number: Array) -> float:
+    """Return the logarithm of how many trends a pass has, given the wide number of partial trends of each end."""
+    logs = np.log(2.0) * log2(number[window.ends[:, kernel.KIND] == 0])
     return float(logs.max() + np.log(np.exp(logs - logs.max()).sum()))

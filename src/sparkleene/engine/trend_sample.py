@@ -21,7 +21,7 @@ import pyarrow as pa
 
 from sparkleene.columns.arrow import Array
 from sparkleene.engine.execute import Results
-from sparkleene.engine.trend_passes import ChosenTrends
+from sparkleene.engine.trend_passes import ChosenTrends, log_total
 from sparkleene.engine.trend_search import Match, Search, Trend
 from sparkleene.engine.windows import Windows
 from sparkleene.kernels import trends as kernel
@@ -41,6 +41,7 @@ class Drawn(NamedTuple):
 
 LONG = 1 << 14  # ends of partial trends in a window whose trends several threads draw
 TRIES, TURNS = 100, 10  # trends that are drawn together, and how often at most, until one counts as a whole
+RARE = -math.log(TRIES * TURNS)  # the logarithm of a share of trends of which so many draws would find none
 PAIRS = ((0, 1), (0, 2), (2, 1), (2, 2))
 """Of what classes the trends of a pair of P AND Q are: of P only, of Q only, of both."""
 
@@ -103,7 +104,9 @@ class Sampler:
         if search.weights.arrays.choice is not None:
             chosen = ChosenTrends(search, int(self.windows.lo[w]), int(self.windows.hi[w]))
             counts = search.counting(chosen.lo, chosen.hi)
-            yield from ((_draw_chosen(chosen, counts, partial(draw, 0), seed),) for seed in seeds.tolist())
+            share = math.log(2.0) * float(log2(self.counts[[w]])[0]) - log_total(window, count)
+            turns = TURNS if share > RARE else 0
+            yield from ((_draw_chosen(chosen, counts, partial(draw, 0), turns, seed),) for seed in seeds.tolist())
             return
         if not search.paired:
             yield from ((trend,) for trend in draw(0, seeds))
@@ -119,11 +122,15 @@ class Sampler:
 
 
 def _draw_chosen(
-    chosen: ChosenTrends, counts: Callable[[Trend], bool], draw: Callable[[Array], list[Trend]], seed: int
+    chosen: ChosenTrends,
+    counts: Callable[[Trend], bool],
+    draw: Callable[[Array], list[Trend]],
+    turns: int,
+    seed: int,
 ) -> Trend:
-    """Draw trends until one counts as a whole; after some in vain draw among those that do."""
+    """Draw trends until one counts as a whole; after some turns in vain draw among those that do."""
     random = np.random.Generator(np.random.Philox(key=seed))
-    for _ in range(TURNS):
+    for _ in range(turns):
         for trend in draw(random.integers(1, 1 << 63, TRIES, np.uint64)):
             if counts(trend):
                 return trend
