@@ -30,6 +30,7 @@ wheel: $(if $(PYTHON),,$(STAMP)) ## build the wheel, with kernels, into dist/ (P
 	@ls -l dist/*.whl
 
 test: kernels ## run the tests, the doctests and the examples in README and docs, two files at a time
+	@$(SPARK) $(PY) -m sparkleene warm --spark
 	@$(SPARK) $(PY) -m pytest -n 2 --dist loadfile --no-loadscope-reorder $(ARGS)
 
 soak: kernels ## search for new cases and run the long tests (SEED=... draws the same again)

@@ -3,6 +3,7 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -11,8 +12,10 @@ from hypothesis import HealthCheck, settings
 from hypothesis.internal.conjecture import providers
 from tests.chance import SEED, SOAK, cases
 
+from sparkleene.errors import SparkleeneError
 from sparkleene.kernels.store import prebuilt_folder
-from sparkleene.spark.session import session
+from sparkleene.spark.class_archive import OPTIONS, java_options
+from sparkleene.spark.session import find_java, session
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -23,6 +26,10 @@ QUICK = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"  # what runs for seconds is n
 os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
 if Path(sys.prefix, "jre", "bin", "java").exists():
     os.environ["JAVA_HOME"] = str(Path(sys.prefix, "jre"))
+
+# Their JVMs map Spark's classes, where `make test` has kept them, whatever cache folder a test has.
+with suppress(SparkleeneError):
+    os.environ.setdefault(OPTIONS, f"{QUICK} {java_options(find_java()[0])}")
 
 # All kernels that any test needs are prebuilt (`make kernels`): one that is not is missing in kernels/forms.py.
 if prebuilt_folder() is not None:

@@ -53,8 +53,8 @@ def test_what_is_missing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Non
 def test_spark_is_well(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, spark: object) -> None:
     monkeypatch.setattr(doctor, "MASTER", spark.conf.get("spark.master"))  # type: ignore[attr-defined]
     code, lines = page(tmp_path)
-    names = [line.split()[1] for line in lines[-5:-1]]
-    assert (code, lines[-1], names) == (0, "all is well", ["Java", "Spark", "workers", "query"]), lines
+    names = [line.split()[1] for line in lines[-6:-1]]
+    assert (code, lines[-1], names) == (0, "all is well", ["Java", "classes", "Spark", "workers", "query"]), lines
 
 
 def problems(spark: bool = False) -> dict[str, tuple[str, str]]:

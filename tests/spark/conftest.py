@@ -15,6 +15,8 @@ from typing import Any
 import pytest
 from tests.conftest import QUICK
 
+from sparkleene.spark.class_archive import OPTIONS
+
 
 @pytest.fixture(scope="session")
 def empty_cache(tmp_path_factory: pytest.TempPathFactory) -> str:
@@ -81,7 +83,9 @@ def on_connect(connect: str, tmp_path_factory: pytest.TempPathFactory) -> dict[s
 def remote(address: str, folder: Path, python: str = sys.executable) -> dict[str, Any]:
     """Return what the checks of remote_script.py find at a cluster or a Connect server."""
     script = Path(__file__).with_name("remote_script.py")
-    environment = {key: value for key, value in os.environ.items() if not key.startswith("SPARK_")}
+    environment = {
+        key: value for key, value in os.environ.items() if key == OPTIONS or not key.startswith("SPARK_")
+    }
     environment["PYTHONPATH"] = os.pathsep.join([str(script.parents[2]), os.environ.get("PYTHONPATH", "")])
     done = subprocess.run(
         [python, str(script), address],
@@ -98,7 +102,7 @@ def start(stack: ExitStack, log: Path, part: str, *arguments: str) -> Path:
 
     home = Path(pyspark.__file__).parent
     settings = {
-        "SPARK_DAEMON_JAVA_OPTS": QUICK,
+        "SPARK_DAEMON_JAVA_OPTS": os.environ.get(OPTIONS, QUICK),
         "SPARK_DAEMON_MEMORY": "512m",
         "SPARK_HOME": str(home),
         "SPARK_LOCAL_IP": "127.0.0.1",

@@ -23,7 +23,7 @@ def test_the_active_session_is_returned_as_it_is(spark: SparkSession) -> None:
     before = spark.conf.get("spark.sql.shuffle.partitions")
     assert session() is spark
     assert session("another name", master="local[2]") is spark
-    assert spark.conf.get("spark.sql.shuffle.partitions") == before == "4"
+    assert spark.conf.get("spark.sql.shuffle.partitions") == before == "2"
 
 
 @pytest.mark.parametrize(

@@ -17,6 +17,7 @@ from sparkleene.cli.engines import show_bytes
 from sparkleene.cli.failures import spark_message
 from sparkleene.cli.progress import show_progress
 from sparkleene.errors import SparkleeneError, first_line
+from sparkleene.spark.class_archive import describe as describe_classes
 from sparkleene.spark.session import JAVA, find_java, java_version, local_cores, memory_of_machine
 
 NEEDED = ("numba", "numpy", "pyarrow", "typer")
@@ -131,6 +132,7 @@ def _examine_spark() -> Iterator[Finding]:
     help = f"install Java {oldest} to {newest} and let JAVA_HOME name its folder"
     yield Finding("Java", f"{number or 'does not run'}, {java}, by {origin}", None if good else help)
     if good:
+        yield Finding("classes", describe_classes(java))
         yield from _test_spark()
 
 

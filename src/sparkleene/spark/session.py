@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from sparkleene.errors import Diagnostic, SparkleeneError
+from sparkleene.spark.class_archive import OPTIONS, java_options
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -187,7 +188,8 @@ def _start(builder: Any) -> SparkSession:
 
     java = _java()
     try:
-        started: SparkSession = builder.getOrCreate()
+        with _kept_classes(java):
+            started: SparkSession = builder.getOrCreate()
     except PySparkRuntimeError as error:
         version = java_version(java) if java else None
         if version is not None and not JAVA[0] <= version <= JAVA[1]:
@@ -205,13 +207,32 @@ def _environment(master: str) -> Iterator[None]:
     """
     wanted = {"SPARK_LOCAL_IP": "127.0.0.1", "PYSPARK_PYTHON": sys.executable}
     here = local_cores(master) is not None
-    added = [name for name in wanted if here and name not in os.environ]
-    os.environ.update({name: wanted[name] for name in added})
+    with _variables({name: value for name, value in wanted.items() if here and name not in os.environ}):
+        yield
+
+
+@contextmanager
+def _kept_classes(java: str | None) -> Iterator[None]:
+    """Let a JVM that starts within use the classes that `sparkleene warm --spark` has kept, if there are any."""
+    given = os.environ.get(OPTIONS, "")
+    options = java_options(java) if java and "ArchiveFile" not in given and "ArchiveClasses" not in given else ""
+    with _variables({OPTIONS: f"{given} {options}"} if options else {}):
+        yield
+
+
+@contextmanager
+def _variables(values: Mapping[str, str]) -> Iterator[None]:
+    """Set some variables of the environment, and put them back."""
+    before = {name: os.environ.get(name) for name in values}
+    os.environ.update(values)
     try:
         yield
     finally:
-        for name in added:
-            del os.environ[name]
+        for name, value in before.items():
+            if value is None:
+                del os.environ[name]
+            else:
+                os.environ[name] = value
 
 
 def _java() -> str | None:
