@@ -115,7 +115,7 @@ class PreparedWorkload:
             from sparkleene.interrupts import hold_back
             from sparkleene.threads import threads_of
             from sparkleene.workload.run import JointRun, evaluate_queries
-            from sparkleene.workload.stats import gather_stats
+            from sparkleene.workload.stats import Tally
 
         told: set[str] = set()  # a note that holds for several queries is told once
 
@@ -129,11 +129,13 @@ class PreparedWorkload:
         joints = [JointRun(Run(joint.part, *how), joint.members) for joint in self.joints(data.columns)]
         with hold_back(), report_faults(*(query.place for query in self.queries.values())):
             shares = self.sharing not in (None, "never")
-            evaluations = evaluate_queries(runs, data.table, joints, shares=shares)
-            found = {member.name: each for member, each in evaluations}
-            results = {name: self._write(name, found[name], data.columns) for name in self.queries}
+            tally, written = Tally(), {}
+            for member, evaluated in evaluate_queries(runs, data.table, joints, shares=shares):
+                tally.add(member.name, evaluated)
+                written[member.name] = self._write(member.name, evaluated, data.columns)
+        results = {name: written[name] for name in self.queries}
         self.warn_unknown_types(data, [name for name, table in results.items() if not table.num_rows])
-        return results, gather_stats(found)
+        return results, tally.stats()
 
     def _write(self, name: str, evaluated: Evaluated, columns: Columns) -> pa.Table:
         """Return the result of one query."""

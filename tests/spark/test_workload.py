@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 import pytest
+from benchmarks.workloads import mixed_queries, mixed_stream
 from hypothesis import HealthCheck, assume, given, note, settings
 from hypothesis import strategies as st
 from pyspark.errors import PySparkException
@@ -346,6 +347,15 @@ def test_keys_in_common_are_one_scan_and_one_shuffle(events: DataFrame, folder: 
              "site": "RETURN COUNT(*) PATTERN A WHERE [site] GROUP-BY site"}  # fmt: skip
     assert exchanges(workload(apart).run(events)) == (2, 2, 2)
     assert exchanges(workload(apart).run(folder, engine="spark")) == (0, 1, 2)  # files are read once anyway
+
+
+@pytest.mark.spark
+@pytest.mark.parametrize("count", [20, pytest.param(1000, marks=pytest.mark.slow)])
+def test_many_queries_are_still_a_small_plan(spark: SparkSession, count: int) -> None:
+    made, rows = workload(mixed_queries(count)), mixed_stream(1000)
+    found = made.run(spark.createDataFrame(rows))
+    assert exchanges(found)[1:] == (2, 2)  # of rows, of parts of groups
+    matches(found, made, rows)
 
 
 @pytest.mark.spark

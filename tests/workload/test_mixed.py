@@ -31,6 +31,7 @@ WINDOWS = (
     "WITHIN 5 SLIDE 5",
     "WITHIN 3",
     "WITHIN 5",
+    "WITHIN SESSION 2",
 )
 KEYS = (
     "",
@@ -44,7 +45,7 @@ AGGREGATES = (
     "COUNT(*)", "SUM(B.x)", "AVG(B.x)", "MIN(B.x)", "MAX(B.x)", "COUNT(B)", "MAX(LENGTH())", "SUM(LENGTH())",
     "MIN(SUM(B.x))", "AVG(DURATION())", "STDDEV(B.x)", "COUNT(EACH B)",
 )  # fmt: skip
-CONDITIONS = ("", "", "B.x < 3", "A.x > 1")
+CONDITIONS = ("", "", "B.x < 3", "A.x > 1", "A.x <= NEXT(B).x")
 
 
 @st.composite
@@ -55,6 +56,7 @@ def texts(draw: st.DrawFn, semantics: str) -> dict[str, str]:
     for n in range(draw(st.integers(2, 5))):
         keys = usual[0] if draw(st.integers(0, 4)) else draw(st.sampled_from(KEYS))
         window = usual[1] if draw(st.booleans()) else draw(st.sampled_from(WINDOWS))
+        window = "" if "SESSION" in window and "B.d" in keys else window  # which rows draw is told by keys of all
         pattern = draw(st.sampled_from(PATTERNS))
         condition = draw(st.sampled_from([c for c in CONDITIONS if not c or c[0] in pattern.replace("NOT A", "")]))
         chosen = draw(st.lists(st.sampled_from(AGGREGATES), min_size=1, max_size=3, unique=True))
@@ -72,7 +74,7 @@ def texts(draw: st.DrawFn, semantics: str) -> dict[str, str]:
 
 @st.composite
 def streams(draw: st.DrawFn) -> list[dict[str, Any]]:
-    """Draw rows of a few keys, with ties and NULLs."""
+    """Draw rows of a few keys, with ties and NULLs, half of the time in no order."""
     row = st.fixed_dictionaries(
         {
             "type": st.sampled_from("ABBC"),
@@ -83,7 +85,8 @@ def streams(draw: st.DrawFn) -> list[dict[str, Any]]:
     )
     rows = draw(st.lists(row, min_size=1, max_size=10))
     steps = draw(st.lists(st.integers(0, 3), min_size=len(rows), max_size=len(rows)))
-    return [{"time": sum(steps[: i + 1]), **row} for i, row in enumerate(rows)]
+    made = [{"time": sum(steps[: i + 1]), **row} for i, row in enumerate(rows)]
+    return draw(st.permutations(made)) if draw(st.booleans()) else made
 
 
 def to_table(rows: list[dict[str, Any]]) -> pa.Table:

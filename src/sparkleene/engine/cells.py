@@ -109,6 +109,8 @@ def _add_in_places(evaluated: Evaluated, table: Table, there: Array, rank: Array
     cells = (most - least + 1) * ranks
     if cells > max(FEW_CELLS, MOST_PLACES * int(repeat.sum())):
         return None
+    if not table.value.flags.c_contiguous:  # of one query of several
+        table, there = Table(table.value[there], table.low[there]), np.arange(there.size)
     values, lows = _add_to_cells(table, there, (key - least) * ranks + rank[group], cells, repeat, ranks)
     found = np.flatnonzero(is_positive(values[:, 0]))
     of_rank = np.empty(ranks, np.int64)

@@ -152,7 +152,7 @@ def select_member(evaluated: Evaluated, k: int) -> Evaluated:
     rows, windows = replace(evaluated.rows, groups=groups), evaluated.windows
     if windows.whose is not None:  # the others end where trends of other queries do
         mine = np.flatnonzero(windows.whose[:, k])
-        windows, of_it = windows.where(mine), of_it.where(mine)
+        windows, of_it = replace(windows, whose=None).where(mine), of_it.where(mine)
         spreads, longs = ({at: of[mine] for at, of in each.items()} for each in (spreads, longs))
     evaluated = replace(evaluated, recipe=own, rows=rows, windows=windows, results=of_it)
     return replace(evaluated, spreads=spreads, longs=longs)

@@ -97,14 +97,15 @@ class Run:
             return table
         return self._memo.once(("derived", derived), table, lambda: add_derived(table, derived, self.place))
 
-    def order(self, table: pa.Table, time: Time) -> SubStreams:
-        """Divide a table into sub-streams and put their rows in order."""
+    def order(self, table: pa.Table, time: Time, pruned: bool = False) -> SubStreams:
+        """Divide a table into sub-streams and put their rows in order; see `order_rows`."""
         table = self.with_derived(table)
         if self.shared is not None:
-            found = self.shared.find(self.plan, table, time, self.threads, self._memo)
+            found = self.shared.find(self.plan, table, time, self.threads, self._memo, pruned)
             if found is not None:
                 return found
-        return order_rows(self.plan, table, time, self.options, self.threads, self.place, self._memo)
+        given = (self.options, self.threads, self.place, self._memo, pruned)
+        return order_rows(self.plan, table, time, *given)
 
     def arrays(
         self, table: pa.Table, rows: SubStreams, exact: bool = False, share_bursts: bool = False
@@ -116,17 +117,22 @@ class Run:
     def evaluate(self, table: pa.Table, wanted: KeyRange = None, zeros: bool = False) -> Evaluated:
         """Evaluate all windows of all sub-streams, or some; with `zeros` those without trends count too."""
         with self.blame(table):
-            rows, arrays, recipe, windows = self.prepare(table, wanted)
+            rows, arrays, recipe, windows = self.prepare(table, wanted, pruned=not zeros)
             if self.tell is not None:
                 for note in find_notes(self.plan, rows, arrays, windows, self.threads, self.options.tiebreak):
                     self.tell(note)
             return self.aggregate(table, rows, arrays, recipe, windows, zeros=zeros)
 
-    def prepare(self, table: pa.Table, wanted: KeyRange = None) -> tuple[SubStreams, Arrays, Recipe, Windows]:
-        """Put a table in order, build the arrays for the kernels and find the windows, or some of them."""
+    def prepare(
+        self, table: pa.Table, wanted: KeyRange = None, pruned: bool = False
+    ) -> tuple[SubStreams, Arrays, Recipe, Windows]:
+        """Put a table in order, build the arrays for the kernels and find the windows, or some of them.
+
+        If they are `pruned`, sub-streams that can have no trend are left out.
+        """
         clock = self.clock(table)
         time, size, grid = clock.time, clock.size, clock.grid
-        rows = self.order(table, time)
+        rows = self.order(table, time, pruned)
         interrupts.check()
         windows = None
         if size is None or grid is not None:
@@ -258,8 +264,11 @@ def _triggered_windows(
     ends, bounds, place = _distinct(group, fired.key, int(rows.group.max(initial=-1)) + 1)
     whose = None
     if fires.shape[1] > 1:
-        whose = np.zeros((ends.size, fires.shape[1]), bool)
-        np.logical_or.at(whose, place, fires[there])
+        order = np.argsort(place, kind="stable")
+        first = np.flatnonzero(np.diff(place[order], prepend=-1))
+        whose = fires[there[order]]
+        if first.size < order.size:  # sub-streams of one group end windows at the same time
+            whose = np.logical_or.reduceat(whose, first)
     return trailing_windows(rows, time, size, rows.group, ends, bounds, whose=whose)
 
 

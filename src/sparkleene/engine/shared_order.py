@@ -15,7 +15,15 @@ from sparkleene.columns.reading import Options
 from sparkleene.columns.times import Time
 from sparkleene.engine.memo import Memo
 from sparkleene.engine.partial_keys import KeyCodes
-from sparkleene.engine.substreams import SubStreams, find_groups, order_rows, read_only
+from sparkleene.engine.substreams import (
+    SubStreams,
+    choose_rows,
+    find_groups,
+    order_rows,
+    read_only,
+    take_rows,
+    translate_masks,
+)
 from sparkleene.errors import Place, SparkleeneError
 from sparkleene.language.bound import Bound, Key, Label, Term
 from sparkleene.plan.plan import Plan
@@ -43,26 +51,24 @@ class SharedOrder:
     def __init__(self, plans: Sequence[Plan], options: Sequence[Options]) -> None:
         """Take the plans, each with how its tables are read."""
         self._plans, self._options = plans, options
-        self._made: tuple[pa.Table, Time, SubStreams | None, Array, Array] | None = None
+        self._made: tuple[pa.Table, Time, _Whole | None] | None = None
         self._places: list[list[int]] = []
         self._mark = object()  # that its rows are known by
 
-    def find(self, plan: Plan, table: pa.Table, time: Time, threads: int, memo: Memo) -> SubStreams | None:
+    def find(
+        self, plan: Plan, table: pa.Table, time: Time, threads: int, memo: Memo, pruned: bool
+    ) -> SubStreams | None:
         """Return the rows of one of the plans in order, None where it has to put them in order by itself."""
         if self._made is None:
             found = self._order(table, time, threads, memo)
-            code, masks = np.zeros(0, np.int32), np.zeros(0, np.uint64)
-            if found is not None:
-                encoded = make_array(found.mask).dictionary_encode()
-                code, masks = as_numpy(encoded.indices), as_numpy(encoded.dictionary).astype(np.uint64)
-            self._made = table, time, found, code, masks
-        of, clock, whole, code, masks = self._made
+            self._made = table, time, None if found is None else _Whole(self._merged.bound, found)
+        of, clock, whole = self._made
         if whole is None or of is not table or clock.values.dtype != time.values.dtype:
             return None
         if clock.values is not time.values and not np.array_equal(clock.values, time.values):
             return None
         which = next(i for i, other in enumerate(self._plans) if other is plan)
-        own = _take_own(whole, plan, self._merged.bound, self._places[which], code, masks)
+        own = whole.take_own(plan, self._places[which], threads, pruned)
         return replace(own, order=self._mark)
 
     def _order(self, table: pa.Table, time: Time, threads: int, memo: Memo) -> SubStreams | None:
@@ -128,28 +134,37 @@ class SharedOrder:
         return Plan(merged, replace(self._plans[0].machine, operands=operands), ())
 
 
-def _take_own(
-    whole: SubStreams, plan: Plan, merged: Bound, places: Sequence[int], code: Array, masks: Array
-) -> SubStreams:
-    """Return the rows that have a label of a plan, with its own masks and groups."""
-    own = np.zeros(masks.size, np.uint64)
-    for i, place in enumerate(places):
-        own |= (masks >> np.uint64(place) & np.uint64(1)) << np.uint64(i)
-    mask: Array = own.astype(np.uint8 if len(places) <= 8 else np.uint64)[code]
-    order = [[key.path for key in merged.keys].index(key.path) for key in plan.bound.keys]
-    values, of_sub = [whole.values[k] for k in order], [whole.codes[k] for k in order]
-    group, groups = find_groups(plan, KeyCodes([], values), of_sub)
-    rows, tick, time, bounds = whole.rows, whole.tick, whole.time, whole.bounds
-    there = np.flatnonzero(mask)
-    if there.size < mask.size:
-        assert rows is not None
-        before = np.zeros(mask.size + 1, np.int64)
-        np.cumsum(mask != 0, out=before[1:])
-        rows, mask, bounds = rows[there], mask[there], before[bounds]
-        tick = read_only(tick[there])
-        time = tick if whole.time is whole.tick else read_only(time[there])
-    made = SubStreams(rows, bounds, tick, time, read_only(mask), group, groups)
-    return replace(made, codes=tuple(of_sub), values=tuple(values), per_ms=whole.per_ms)
+class _Whole:
+    """Sub-streams of several plans, from which each takes its own rows."""
+
+    def __init__(self, bound: Bound, streams: SubStreams) -> None:
+        """Take the sub-streams, and what names their labels and keys."""
+        self.bound, self.streams = bound, streams
+        self._code, self._masks = streams.mask, np.arange(256, dtype=np.uint64)
+        if streams.mask.dtype != np.uint8:
+            encoded = make_array(streams.mask).dictionary_encode()
+            self._code, self._masks = as_numpy(encoded.indices), as_numpy(encoded.dictionary)
+
+    def take_own(self, plan: Plan, places: Sequence[int], threads: int, pruned: bool) -> SubStreams:
+        """Return the rows that have a label of a plan, with its own masks and groups; see `order_rows`."""
+        whole, code = self.streams, self._code
+        bits = np.zeros(self._masks.size, np.uint64)
+        for i, place in enumerate(places):
+            bits |= (self._masks >> np.uint64(place) & np.uint64(1)) << np.uint64(i)
+        own: Array = bits.astype(np.uint8 if len(places) <= 8 else np.uint64)
+        mask = translate_masks(own, code, threads) if code.dtype == np.uint8 else own[code]
+        order = [[key.path for key in self.bound.keys].index(key.path) for key in plan.bound.keys]
+        values, of_sub = [whole.values[k] for k in order], [whole.codes[k] for k in order]
+        group, groups = find_groups(plan, KeyCodes([], values), of_sub)
+        rows, tick, time = whole.rows, whole.tick, whole.time
+        kept, bounds = choose_rows(mask, whole.bounds, plan.needed_labels if pruned else ())
+        if kept.size < mask.size:
+            assert rows is not None
+            rows, mask = (take_rows(column, kept, threads) for column in (rows, mask))
+            tick = read_only(take_rows(whole.tick, kept, threads))
+            time = tick if whole.time is whole.tick else read_only(take_rows(whole.time, kept, threads))
+        made = SubStreams(rows, bounds, tick, time, read_only(mask), group, groups)
+        return replace(made, codes=tuple(of_sub), values=tuple(values), per_ms=whole.per_ms)
 
 
 def share_orders(plans: Sequence[tuple[Plan, Options]]) -> list[SharedOrder | None]:

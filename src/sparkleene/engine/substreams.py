@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property, partial
@@ -60,9 +61,19 @@ class SubStreams:
 
 
 def order_rows(
-    plan: Plan, table: pa.Table, time: Time, options: Options, threads: int, place: Place, memo: Memo
+    plan: Plan,
+    table: pa.Table,
+    time: Time,
+    options: Options,
+    threads: int,
+    place: Place,
+    memo: Memo,
+    pruned: bool = False,
 ) -> SubStreams:
-    """Divide a table into sub-streams and put their rows in order; keys that others have read are in the memo."""
+    """Divide a table into sub-streams and put their rows in order; keys that others have read are in the memo.
+
+    If they are `pruned`, rows of sub-streams that can have no trend are left out.
+    """
     bound = plan.bound
     mask, typed = _masks(plan, table, options, threads, place)
     clock = read_only(time.values)
@@ -80,6 +91,9 @@ def order_rows(
     else:
         code, of_row, mask, of_sub = spread_rows(plan, keys, mask, typed)
     rows, bounds = sort.by_code(read_only(code), len(of_sub[0]) if of_sub else 0)
+    if pruned and plan.needed_labels:
+        kept, bounds = choose_rows(take_rows(mask, rows, threads), bounds, plan.needed_labels)
+        rows = take_rows(rows, kept, threads) if kept.size < rows.size else rows
     spread = tick if of_row is None else read_only(tick[of_row])
     ordered = take_rows(spread, rows, threads)
     sort.sort_segments(ordered, rows, bounds, interrupts.stop_flag())
@@ -90,6 +104,16 @@ def order_rows(
     masks = read_only(take_rows(mask, rows, threads))
     made = SubStreams(of_table, bounds, ordered, times, masks, *find_groups(plan, keys, of_sub))
     return replace(made, codes=tuple(of_sub), values=tuple(keys.values), per_ms=time.ticks_per_ms)
+
+
+def choose_rows(masks: Array, bounds: Array, needed: Sequence[int] = ()) -> tuple[Array, Array]:
+    """Return the rows that have a label, in sub-streams that have all labels of one of the `needed` sets.
+
+    Also return where sub-streams begin and end among them.
+    """
+    rows, found = np.empty(masks.size, np.int64), np.zeros(bounds.size, np.int64)
+    sort.choose(read_only(masks), bounds, np.array(needed, np.uint64), rows, found)
+    return rows[: found[-1]], found
 
 
 def read_only(array: Array) -> Array:

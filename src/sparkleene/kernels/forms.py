@@ -281,6 +281,8 @@ def _rows() -> Iterator[Form]:
     yield _form("sort.ties", sort.ties, tick, bounds)
     for mask in (np.uint8, np.uint64):
         yield _form(f"sort.unions, {mask.__name__}", sort.unions, tick, _read(0, mask), bounds, True)
+        chosen = (_read(0, mask), bounds, np.zeros(0, np.uint64), np.zeros(0, np.int64), np.zeros(0, np.int64))
+        yield _form(f"sort.choose, {mask.__name__}", sort.choose, *chosen)
         for out in (np.uint8, np.uint64):
             sides = (_predicates(), _read((0, 0)), _read((0, 0)), _read(0, mask), np.zeros((0, 2), np.int64))
             given = (*sides, 0, 0, 0, np.zeros(0, np.bool_), np.zeros(0, out))

@@ -36,3 +36,15 @@ def grow_rows(old: Array, size: int) -> Array:
         for c in range(old.shape[1]):
             new[i, c] = old[i, c]
     return new
+
+
+@helper(allocates=True)
+def grow_columns(old: Array, size: int) -> Array:
+    """Return the columns with room for as many again if there are `size` of them already."""
+    if size < old.shape[1]:
+        return old
+    new = np.empty((old.shape[0], 2 * old.shape[1]), old.dtype)
+    for r in range(old.shape[0]):
+        for i in range(size):
+            new[r, i] = old[r, i]
+    return new

@@ -58,27 +58,30 @@ def run(program: Program, events: Events, lo: Array, hi: Array, out: Array) -> b
     through = leads[0] & leads.T[program.out_state]
     out_of, reach = np.nonzero(through)
     reach_off = np.searchsorted(out_of, np.arange(len(through) + 1))
-    return _run(program, after, before, (reach_off, reach), events, lo, hi, out)  # type: ignore[no-any-return]
+    since, later = np.empty(program.states**2), np.empty(program.states**2)
+    rooms = since, later, np.empty((int((hi - lo).max(initial=0)), program.states))
+    return _run(program, after, before, (reach_off, reach), events, rooms, lo, hi, out)  # type: ignore[no-any-return]
 
 
-@kernel
+@kernel(allocates=False)
 def _run(
-    program: Program, after: Additions, before: Additions, reached: tuple[Array, Array], events: Events, lo: Array,
-    hi: Array, out: Array,
+    program: Program, after: Additions, before: Additions, reached: tuple[Array, Array], events: Events,
+    rooms: tuple[Array, Array, Array], lo: Array, hi: Array, out: Array,
 ) -> bool:  # fmt: skip
-    """Do what `run` tells; `reached` lists for each result the states on the way to it."""
+    """Do what `run` tells; `reached` lists for each result the states on the way to it.
+
+    `rooms` are for the matrix of the rows since the border, for that of later and later rows before it, and for
+    what a window begins with that has its first row there.
+    """
     states = program.states
     reach_off, reach = reached
-    since, later = np.zeros(states * states), np.zeros(states * states)
-    front = np.zeros((16, states))
+    since, later, front = rooms
     base = border = top = np.int64(-1)
     for k in range(lo.size):
         if events.stop[0]:
             return True
         if lo[k] >= border:
             base, border, top = lo[k], hi[k], hi[k]
-            if len(front) < border - base:
-                front = np.zeros((2 * (border - base), states))
             for w in range(states * states):
                 since[w] = later[w] = 0.0
             for s in range(states):

@@ -15,7 +15,16 @@ from sparkleene.kernels.jit import helper, kernel
 from sparkleene.kernels.linear import Steps, list_steps
 from sparkleene.kernels.numbers import add, mul, nonzero
 from sparkleene.kernels.program import Array, Events, NumberSystem, Program
-from sparkleene.kernels.vectors import Table, add_row, clear_row, collect, copy_row, make_rows, set_identity
+from sparkleene.kernels.vectors import (
+    Table,
+    add_row,
+    blank_rows,
+    clear_row,
+    collect,
+    copy_row,
+    set_identity,
+    unset_vectors,
+)
 from sparkleene.kernels.whole_steps import step_row, union_symbol
 
 
@@ -145,22 +154,31 @@ def run(program: Program, events: Events, field: NumberSystem, lo: Array, hi: Ar
 
     Windows begin and end between ticks.
     """
-    _run(program, list_moves(program), np.unique(program.out_state), events, field, lo, hi, out)
+    states, width, lows = program.states, 1 + program.sum_of.size, program.low_adds.size
+    since, later, fresh = (blank_rows(states, width * states, lows * states, field.one) for _ in range(3))
+    front = unset_vectors(1, int((hi - lo).max(initial=0)), width * states, lows * states, field.one)
+    rooms = _Rooms(since, later, fresh, front, blank_rows(states, width, lows, field.one))
+    _run(program, list_moves(program), np.unique(program.out_state), rooms, events, field, lo, hi, out)
 
 
-@kernel
+class _Rooms(NamedTuple):
+    """What the kernel works in."""
+
+    since: Table  # the matrix of the rows since the border
+    later: Table  # that of later and later rows before it
+    fresh: Table
+    fronts: Table  # one table of what a window begins with, by its first row before the border
+    result: Table
+
+
+@kernel(allocates=False)
 def _run(
-    program: Program, moves: Moves, rows: Array, events: Events, field: NumberSystem, lo: Array, hi: Array,
-    out: Table,
+    program: Program, moves: Moves, rows: Array, rooms: _Rooms, events: Events, field: NumberSystem, lo: Array,
+    hi: Array, out: Table,
 ) -> None:  # fmt: skip
     """Do what `run` tells; `rows` are the states of results, each once."""
-    states = program.states
-    width, lows = 1 + program.sum_of.size, program.low_adds.size
-    since, later, fresh = (make_rows(states, width * states, lows * states, field.one),
-                           make_rows(states, width * states, lows * states, field.one),
-                           make_rows(states, width * states, lows * states, field.one))  # fmt: skip
-    result = make_rows(states, width, lows, field.one)
-    front = make_rows(16, width * states, lows * states, field.one)
+    since, later, fresh, fronts, result = rooms
+    front = Table(fronts.value[0], fronts.low[0])
     mod = field.mod[:1]
     base = border = top = np.int64(-1)
     for k in range(lo.size):
@@ -168,8 +186,6 @@ def _run(
             return
         if lo[k] >= border:
             base, border, top = lo[k], hi[k], hi[k]
-            if len(front.value) < border - base:
-                front = make_rows(2 * (border - base), width * states, lows * states, field.one)
             _turn(program, moves, events, field, base, border, later, fresh, front)
             set_identity(since, field.one, program.low_adds)
         while top < hi[k] and not events.stop[0]:

@@ -102,6 +102,28 @@ def _merge_sort(tick: Array, rows: Array, begin: int, end: int, stop: Array) -> 
 
 
 @kernel(allocates=False)
+def choose(mask: Array, bounds: Array, needed: Array, out: Array, out_bounds: Array) -> None:
+    """Write the rows that have a label, in segments that have all labels of one of the `needed` sets.
+
+    Without such sets all segments will do. `out_bounds` is where the segments begin and end among the rows.
+    """
+    count = 0
+    for g in range(bounds.size - 1):
+        first = count
+        union = np.uint64(0)
+        for i in range(bounds[g], bounds[g + 1]):
+            union |= np.uint64(mask[i])
+            out[count] = i
+            count += np.int64(mask[i] != 0)
+        useful = needed.size == 0
+        for k in range(needed.size):
+            useful |= union & needed[k] == needed[k]
+        if not useful:
+            count = first
+        out_bounds[g + 1] = count
+
+
+@kernel(allocates=False)
 def take(column: Array, rows: Array, out: Array) -> None:
     """Write the column's values at some rows."""
     for i in range(rows.size):

@@ -6,7 +6,12 @@ import numpy as np
 
 from sparkleene.kernels.jit import helper, kernel
 from sparkleene.kernels.program import Array
-from sparkleene.kernels.room import grow, grow_rows
+from sparkleene.kernels.room import grow_columns, grow_rows
+
+NEAR = 4
+"""Rows that are looked at one by one: most borders of windows are near the one before."""
+
+_FAR = np.iinfo(np.int64).max
 
 
 @helper
@@ -36,47 +41,40 @@ def sliding(
     Windows one after the other that hold the same rows are returned once, with the number of them.
     With `rowwise` a row's place in its segment stands for its time.
     """
-    capacity = 1024
-    segment = np.empty(capacity, np.int64)
-    number = np.empty(capacity, np.int64)
-    lo = np.empty(capacity, np.int64)
-    hi = np.empty(capacity, np.int64)
-    repeat = np.empty(capacity, np.int64)
+    out = np.empty((5, 1024), np.int64)  # one array, for numba counts references to each at every window
     count = 0
     for g in range(bounds.size - 1):
         begin, end = bounds[g], bounds[g + 1]
         first, last = begin, begin
         if begin == end:
             continue
-        k = (_at(time, rowwise, begin, begin) - offset - size) // slide + 1
-        final = (_at(time, rowwise, begin, end - 1) - offset) // slide
-        while first < end and k <= final and not stop[0]:
+        leaves = (
+            _at(time, rowwise, begin, begin) - offset
+        ) // slide  # the last window that the first row can be in
+        enters = (_at(time, rowwise, begin, begin) - offset - size) // slide  # the last before the next row's
+        k = enters + 1
+        while not stop[0]:
             start = offset + k * slide
-            if rowwise:
-                first = max(first, min(end, begin + start))
-                last = min(end, max(begin + start + size, begin))
-            else:
-                first = gallop(time, first, end, start)
-                last = gallop(time, max(first, last), end, start + size)
-            if first == end:
-                break
+            if enters < k:
+                last = _reach(time, rowwise, begin, last, end, start + size)
+                enters = _FAR if last == end else (_at(time, rowwise, begin, last) - offset - size) // slide
+            if leaves < k:
+                first = _reach(time, rowwise, begin, first, last, start)
+                if first < end:
+                    leaves = (_at(time, rowwise, begin, first) - offset) // slide
             if first == last:  # nothing here: on to the first window with the next row
-                k = (_at(time, rowwise, begin, first) - offset - size) // slide + 1
+                if last == end:
+                    break
+                k = enters + 1
                 continue
-            if count == capacity:
-                capacity *= 2
-                segment = grow(segment, count)
-                number = grow(number, count)
-                lo = grow(lo, count)
-                hi = grow(hi, count)
-                repeat = grow(repeat, count)
-            more = (_at(time, rowwise, begin, first) - start) // slide
-            if last < end:
-                more = min(more, (_at(time, rowwise, begin, last) - start - size) // slide)
-            segment[count], number[count], lo[count], hi[count], repeat[count] = g, k, first, last, more + 1
+            if count == out.shape[1]:
+                out = grow_columns(out, count)
+            until = min(leaves, enters)
+            out[0, count], out[1, count], out[2, count], out[3, count] = g, k, first, last
+            out[4, count] = until - k + 1
             count += 1
-            k += more + 1
-    return segment[:count], number[:count], lo[:count], hi[:count], repeat[:count]
+            k = until + 1
+    return out[0, :count], out[1, :count], out[2, :count], out[3, :count], out[4, :count]
 
 
 @kernel
@@ -92,6 +90,19 @@ def windows(time: Array, bounds: Array, offset: int, size: int, slide: int) -> f
                 total += np.float64(last - first)
                 known = last
     return total
+
+
+@helper
+def _reach(time: Array, rowwise: bool, begin: int, row: int, end: int, bound: int) -> int:
+    """Return the first row from `row` on, `end` at most, that is at or past the bound."""
+    if rowwise:
+        return max(row, min(end, begin + bound))
+    near = min(row + NEAR, end)
+    while row < near:
+        if time[row] >= bound:
+            return row
+        row += 1
+    return gallop(time, row, end, bound) if row < end else row  # type: ignore[no-any-return]
 
 
 @helper

@@ -183,6 +183,15 @@ class Plan:
         """For each operand the labels that every trend of it has."""
         return tuple(_mandatory(p) for p in self.machine.operands)
 
+    @cached_property
+    def needed_labels(self) -> tuple[int, ...]:
+        """For each operand, as bits, the labels without which a sub-stream has no trend of it.
+
+        Empty if some operand has none, or where rows without a label matter.
+        """
+        bits = tuple(sum(1 << label for label in labels) for labels in self.mandatory_by_operand)
+        return bits if all(bits) and not self.every_row else ()
+
 
 def _mandatory(p: Positions) -> frozenset[int]:
     def avoidable(label: int) -> bool:

@@ -34,7 +34,7 @@ def evaluate_by_panes(run: Run, kinds: Sequence[Part], table: pa.Table) -> list[
     overlaps = [(kind.plan, grid.overlap) for kind, grid in zip(kinds, grids, strict=True)]
     if not asked and not cost.joint_may_pay(plan, overlaps):
         return None
-    rows = run.order(table, times[0])
+    rows = run.order(table, times[0], pruned=True)
     windows = [grid_windows(rows, grid, run.options.numbered) for grid in grids]
     arrays, recipe = run.arrays(table, rows)
     spans = [(each.lo, each.hi) for each in windows]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from dataclasses import astuple, dataclass
 
 from sparkleene.engine.bursts import Bursts
@@ -63,11 +63,25 @@ class Stats(tuple[BurstStats, ...]):
         return "\n".join([*lines, *map(str, self)]) or "no queries share an automaton"
 
 
-def gather_stats(evaluations: Mapping[str, Evaluated]) -> Stats:
-    """Gather what was counted in the evaluations of queries, of which several may be of one part."""
-    runs = {id(each.bursts or each.part): (each.part, each.bursts) for each in evaluations.values()}
-    found = count_bursts(runs.values())
-    return Stats(found, found.together, _find_orders(evaluations))
+class Tally:
+    """What is counted in the evaluations of queries, one after the other, without holding on to their results."""
+
+    def __init__(self) -> None:
+        """Begin without any."""
+        self._runs: dict[int, tuple[Part, Bursts | None]] = {}
+        self._orders: dict[int, tuple[object, list[str]]] = {}  # what rows in one order have in common, and whose
+
+    def add(self, name: str, evaluated: Evaluated) -> None:
+        """Count the evaluation of a query; several may be of one part."""
+        part, bursts, rows = evaluated.part, evaluated.bursts, evaluated.rows
+        self._runs[id(bursts or part)] = part, bursts
+        order = rows.order or (rows.tick if rows.rows is None else part)
+        self._orders.setdefault(id(order), (order, []))[1].append(name)
+
+    def stats(self) -> Stats:
+        """Return what was counted."""
+        found = count_bursts(self._runs.values())
+        return Stats(found, found.together, [tuple(names) for _, names in self._orders.values() if len(names) > 1])
 
 
 def count_bursts(runs: Iterable[tuple[Part, Bursts | None]]) -> Stats:
@@ -96,12 +110,3 @@ def add_stats(one: Stats, two: Stats) -> Stats:
         before[:] = [a + b for a, b in zip(before, counter, strict=True)]
     bursts = [BurstStats(*which, *counter) for which, counter in found.items()]  # type: ignore[arg-type]
     return Stats(bursts, dict.fromkeys(one.together + two.together), dict.fromkeys(one.orders + two.orders))
-
-
-def _find_orders(evaluations: Mapping[str, Evaluated]) -> list[tuple[str, ...]]:
-    """Return the queries whose rows were put in order once for several."""
-    orders: dict[int, list[str]] = {}
-    for name, each in evaluations.items():
-        rows = each.rows
-        orders.setdefault(id(rows.tick if rows.order is None else rows.order), []).append(name)
-    return [tuple(names) for names in orders.values() if len(names) > 1]
