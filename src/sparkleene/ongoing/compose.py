@@ -114,7 +114,7 @@ def compose(run: Run, units: pa.Table, table: pa.Table, wanted: KeyRange = None)
     first = np.concatenate([at, as_numpy(units.column("first"))])
     last = np.concatenate([at, as_numpy(units.column("last"))])
     pane = np.concatenate([pane, as_numpy(units.column("pane"))])
-    joined = _order_pieces(run, keys, units, first)
+    joined = order_pieces(run, keys, units, first)
     order = np.arange(first.size) if joined.rows is None else joined.rows
     sub = np.repeat(np.arange(joined.bounds.size - 1), np.diff(joined.bounds))
     same = np.diff(sub) == 0
@@ -145,7 +145,7 @@ def compose(run: Run, units: pa.Table, table: pa.Table, wanted: KeyRange = None)
     return Evaluated(run.part, recipe, merged, windows, _multiply(arrays, matrix, low, windows, run.threads))
 
 
-def _order_pieces(run: Run, keys: dict[str, pa.Array], units: pa.Table, first: Array) -> SubStreams:
+def order_pieces(run: Run, keys: dict[str, pa.Array], units: pa.Table, first: Array) -> SubStreams:
     """Order the instants of rows, with these keys, and the units after them."""
     columns: dict[str, Any] = {"mask": np.ones(first.size, np.uint8)}
     for name, values in keys.items():
