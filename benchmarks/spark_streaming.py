@@ -227,12 +227,14 @@ class Bench:
 
     def watch(self, query: Any, seconds: float | None) -> list[float]:
         """Wait for the end of a stream, or some seconds; return the time of processors at the end of each batch."""
-        until = None if seconds is None else time.monotonic() + seconds
+        until = None  # counted from the end of the first batch, in which workers start
         marks: list[float] = []
         last = None
         while query.isActive and (until is None or time.monotonic() < until):
             query.awaitTermination(0.05)
             progress = query.lastProgress
+            if progress is not None and seconds is not None and until is None:
+                until = time.monotonic() + seconds
             if progress is not None and progress.batchId != last:
                 last = progress.batchId
                 marks.append(processor_time())
@@ -359,11 +361,13 @@ def delays(progress: list[Any], warm: int = WARM) -> np.ndarray[Any, Any]:
     A batch writes the windows that its watermark has passed; its watermark was known when it began.
     """
     found = []
-    for before, one in pairwise(progress[warm:]):
+    for before, one in pairwise(progress[min(warm, len(progress) // 2) :]):
         begin = stamp(one.timestamp)
         end = begin + one.durationMs["triggerExecution"] / 1000
         marks = [int(stamp(each.eventTime["watermark"])) for each in (before, one)]
         found += [(end - second, begin - second) for second in range(marks[0] + 1, marks[1] + 1)]
+    if not found:
+        raise RuntimeError(f"no window has ended in {len(progress)} batches: let the stream run for longer")
     return np.array(found).T
 
 
