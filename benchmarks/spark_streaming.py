@@ -168,10 +168,11 @@ def processor_time() -> float:
 class Bench:
     """The session and the files of the cases."""
 
-    def __init__(self, folder: Path, scale: float, repeat: int, batches: int) -> None:
+    def __init__(self, folder: Path, scale: float, repeat: int, batches: int, seconds: float) -> None:
         """Start the session."""
         from sparkleene.spark.session import session
 
+        self.seconds = seconds
         self.folder, self.repeat, self.batches, self.runs = folder, repeat, batches, 0
         self.scale = scale
         self.rows = self.scaled(ROWS)
@@ -226,12 +227,14 @@ class Bench:
 
     def watch(self, query: Any, seconds: float | None) -> list[float]:
         """Wait for the end of a stream, or some seconds; return the time of processors at the end of each batch."""
-        until = None if seconds is None else time.monotonic() + seconds
+        until = None  # counted from the end of the first batch, in which workers start
         marks: list[float] = []
         last = None
         while query.isActive and (until is None or time.monotonic() < until):
             query.awaitTermination(0.05)
             progress = query.lastProgress
+            if progress is not None and seconds is not None and until is None:
+                until = time.monotonic() + seconds
             if progress is not None and progress.batchId != last:
                 last = progress.batchId
                 marks.append(processor_time())
@@ -318,7 +321,10 @@ class Bench:
         """Compare streams that come at a rate: the backlog stays bounded if batches do not grow."""
         for rate in (50_000, 200_000):
             frame = self.rate(rate)
-            found = {name: self.run(frame, make, LIVE) for name, make in (("Spark", native), ("ours", ours(PLAIN)))}
+            found = {
+                name: self.run(frame, make, self.seconds)
+                for name, make in (("Spark", native), ("ours", ours(PLAIN)))
+            }
             one, other = found["ours"], found["Spark"]
             third = max(1, len(one.batches) // 3)
             growth = median(one.batches[-third:]) / median(one.batches[:third])
@@ -339,7 +345,7 @@ class Bench:
         """Compare how long after its end a window's rows are written, and how much of that the watermark takes."""
         frame = self.rate(20_000)
         makes = {"Spark": lambda rows: native(rows, "1 second"), "ours": ours(SECONDS)}
-        found = {name: delays(self.run(frame, make, LIVE).progress) for name, make in makes.items()}
+        found = {name: delays(self.run(frame, make, self.seconds).progress) for name, make in makes.items()}
         for part in (50, 99):
             one, other = (np.percentile(found[name], part, axis=1) for name in ("ours", "Spark"))
             detail = f"{one[0]:.2f} s / {other[0]:.2f} s, of which until the watermark passes the end"
@@ -355,11 +361,13 @@ def delays(progress: list[Any], warm: int = WARM) -> np.ndarray[Any, Any]:
     A batch writes the windows that its watermark has passed; its watermark was known when it began.
     """
     found = []
-    for before, one in pairwise(progress[warm:]):
+    for before, one in pairwise(progress[min(warm, len(progress) // 2) :]):
         begin = stamp(one.timestamp)
         end = begin + one.durationMs["triggerExecution"] / 1000
         marks = [int(stamp(each.eventTime["watermark"])) for each in (before, one)]
         found += [(end - second, begin - second) for second in range(marks[0] + 1, marks[1] + 1)]
+    if not found:
+        raise RuntimeError(f"no window has ended in {len(progress)} batches: let the stream run for longer")
     return np.array(found).T
 
 
@@ -369,11 +377,11 @@ def stamp(text: str) -> float:
 
 
 def run(
-    scale: float = 1.0, cases: tuple[str, ...] = CASES, repeat: int = 2, batches: int = FILES
+    scale: float = 1.0, cases: tuple[str, ...] = CASES, repeat: int = 2, batches: int = FILES, seconds: float = LIVE
 ) -> Iterator[Line]:
     """Run the cases."""
     with tempfile.TemporaryDirectory() as folder:
-        bench = Bench(Path(folder), scale, repeat, batches)
+        bench = Bench(Path(folder), scale, repeat, batches, seconds)
         try:
             for case in cases:
                 yield from getattr(bench, case)()
@@ -388,10 +396,12 @@ def main() -> None:
     parser.add_argument("--scale", type=float, default=1.0, help="factor on the rows of a batch")
     parser.add_argument("--repeat", type=int, default=2, help="runs of each stream")
     parser.add_argument("--batches", type=int, default=FILES, help="batches of a stream")
+    parser.add_argument("--seconds", type=float, default=LIVE, help="of streams that come at a rate")
     arguments = parser.parse_args()
     if set(arguments.cases) - set(CASES):
         parser.error(f"the cases are {', '.join(CASES)}")
-    for line in run(arguments.scale, tuple(arguments.cases) or CASES, arguments.repeat, arguments.batches):
+    asked = (arguments.repeat, arguments.batches, arguments.seconds)
+    for line in run(arguments.scale, tuple(arguments.cases) or CASES, *asked):
         print(line.show(), flush=True)
 
 

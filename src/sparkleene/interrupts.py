@@ -107,7 +107,7 @@ def _allow_stop(possible: bool) -> Iterator[None]:
         finally:
             _Held.stop = NEVER
             signal.set_wakeup_fd(-1)
-            told.close()
+            told.shutdown(socket.SHUT_RDWR)  # and not `close`: a process that was forked meanwhile has it open, too
             listener.join()
 
 

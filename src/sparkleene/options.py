@@ -11,7 +11,7 @@ from datetime import timedelta
 from fractions import Fraction
 from typing import Any, Literal, TypedDict, TypeVar, Unpack, cast, get_args
 
-from sparkleene.columns.reading import Options
+from sparkleene.columns.reading import EngineOptions
 from sparkleene.errors import Place
 from sparkleene.olap.hierarchy import Hierarchy, read_hierarchy
 
@@ -98,7 +98,7 @@ class QueryOptions:
         """The column whose values are event types, None if there is none or types are conditions."""
         return self.type if self.types is None and self.hierarchy is None else None
 
-    def for_engine(self, zone: str | None = None) -> Options:
+    def for_engine(self, zone: str | None = None) -> EngineOptions:
         """Return what the engine needs to know; `zone` is that of a session of Spark, if there is one."""
         if isinstance(self.offset, timedelta):
             offset = Fraction(self.offset // timedelta(microseconds=1), 1000)
@@ -107,7 +107,7 @@ class QueryOptions:
         type = None if self.hierarchy is not None else self.type
         in_ms = isinstance(self.offset, timedelta)
         timezone = self.timezone if self.timezone != SESSION else self._session_zone(zone)
-        return Options(self.time, type, self.tiebreak, self.time_unit, self.numbers, offset, in_ms, timezone)
+        return EngineOptions(self.time, type, self.tiebreak, self.time_unit, self.numbers, offset, in_ms, timezone)
 
     @staticmethod
     def _session_zone(zone: str | None) -> str:

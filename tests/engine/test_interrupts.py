@@ -54,6 +54,25 @@ def test_other_threads_do_as_they_did() -> None:
     assert found == [signal.getsignal(signal.SIGINT)]
 
 
+def test_a_process_that_is_forked_meanwhile_holds_nobody_up() -> None:
+    code = """
+import os, time
+from sparkleene import interrupts
+
+parent = os.getpid()
+with interrupts.hold_back():
+    if os.fork() == 0:
+        while os.getppid() == parent:
+            time.sleep(0.05)
+        os._exit(0)
+"""
+    process = subprocess.Popen([sys.executable, "-c", code])
+    try:
+        assert process.wait(timeout=60) == 0
+    finally:
+        process.kill()
+
+
 def test_a_run_ends_between_its_tasks(monkeypatch: pytest.MonkeyPatch) -> None:
     done = []
     both = threads.Pool(1)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import fcntl
 import os
 import shutil
 import subprocess
@@ -95,6 +96,43 @@ def test_processes_that_start_at_once_compile_once(tmp_path: Path) -> None:
     found = [process.communicate()[0].split() for process in [started(tmp_path) for _ in range(4)]]
     assert [one[0] for one in found] == ["11"] * 4
     assert sum(int(one[1]) for one in found) == 1
+
+
+def test_nobody_waits_for_ever_for_another_that_compiles(tmp_path: Path) -> None:
+    folder = small_package(tmp_path)
+    answer(tmp_path)
+    (kept,) = stored(tmp_path)
+    source = folder.joinpath("store.py").read_text()
+    assert "_PATIENCE = 120.0" in source
+    folder.joinpath("store.py").write_text(source.replace("_PATIENCE = 120.0", "_PATIENCE = 0.5"))
+    kept.unlink()
+    with kept.with_name(f"{kept.name}.lock").open("wb") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        out, err = started(tmp_path).communicate()
+        assert out.split() == ["11", "1"]
+        assert err == f"sparkleene: another process has not compiled {kept.name} within 0 s, so this one does\n"
+    assert stored(tmp_path) == {kept}
+
+
+def test_who_is_interrupted_while_compiling_leaves_it_to_others(tmp_path: Path) -> None:
+    small_package(tmp_path)
+    code = """
+from sparkleene.kernels import compiler
+from sparkleene.kernels.example import run
+from sparkleene.kernels.store import own_folder
+
+def interrupt(*given):
+    raise KeyboardInterrupt
+
+compile, compiler._KernelCompiler.compile_extra = compiler._KernelCompiler.compile_extra, interrupt
+try:
+    run(1)
+except KeyboardInterrupt:
+    print(*own_folder().iterdir())
+compiler._KernelCompiler.compile_extra = compile
+print(run(1))
+"""
+    assert started(tmp_path, "-c", code).communicate() == ("\n11\n", "")
 
 
 def test_a_damaged_kernel_is_compiled_again(tmp_path: Path) -> None:

@@ -24,7 +24,7 @@ from tests.conformance.test_random import table as table_of
 from tests.runs import run_of
 
 import sparkleene as sk
-from sparkleene.columns.reading import Options
+from sparkleene.columns.reading import EngineOptions
 from sparkleene.engine import cost
 from sparkleene.engine.results import write_results
 from sparkleene.engine.run import Run
@@ -283,7 +283,7 @@ def test_ready_masks() -> None:
     bits = {"A": 1, "B": 2, "C": 0}
     mask = pa.array([bits[one] for one in table["type"].to_pylist()], pa.int32())
     ready = table.select(["time", "k", "x"]).append_column("mask", mask)
-    run = replace(run, options=Options(time="time", type=None, masks=("mask",)))
+    run = replace(run, options=EngineOptions(time="time", type=None, masks=("mask",)))
     units, rows = zip(*(stretches(run, part) for part in cut(ready)), strict=True)
     found = compose(run, pa.concat_tables(units), pa.concat_tables(rows))
     assert found is not None

@@ -28,6 +28,7 @@ from sparkleene.engine import cost
 from sparkleene.engine.results import add_partial, write_partial, write_results
 from sparkleene.engine.run import Run
 from sparkleene.ongoing import live as module
+from sparkleene.ongoing import segments
 from sparkleene.ongoing.live import Bucket, Live, Packed
 from sparkleene.ongoing.seal import seal
 
@@ -66,10 +67,13 @@ def live_of(query: sk.Query, rows: pa.Table) -> tuple[Live, pa.Table]:
     return Live(Run(low.part, low.options), flat.schema, {"query": query.text}), flat
 
 
-def streamed(query: sk.Query, rows: pa.Table, seed: int, count: int = 3, unit: int = 1) -> tuple[Rows, list[Kept]]:
+def streamed(
+    query: sk.Query, rows: pa.Table, seed: int, count: int = 3, unit: int = 1, most: int = 6
+) -> tuple[Rows, list[Kept]]:
     """Run rows through buckets: shuffled within a delay, in batches, the state read anew for every one.
 
-    Delays are so many times the `unit`, and watermarks far beyond all rows a million times.
+    Delays are so many times the `unit`, and watermarks far beyond all rows a million times. There are at most so
+    many batches.
     """
     live, flat = live_of(query, rows)
     chance = random.Random(seed)
@@ -79,7 +83,7 @@ def streamed(query: sk.Query, rows: pa.Table, seed: int, count: int = 3, unit: i
     flat, times = flat.take(pa.array(order)), times[order]
     keys = [live.plan.bound.keys[k].path[0] for k in live.plan.shuffle_keys]
     owner = buckets(flat, keys, count) if keys and flat.num_rows else np.zeros(flat.num_rows, int)
-    cuts = split(chance, flat.num_rows)
+    cuts = split(chance, flat.num_rows, most)
     kept = [Kept() for _ in range(count)]
     watermark, found = 0, []
     for begin, end in [*pairwise(cuts), (0, 0)]:
@@ -172,6 +176,8 @@ def test_streams(kind: dict[str, Any], data: st.DataObject, seed: int) -> None:
             patch.object(module, "MANY_PANES", 1 if seed % 3 else 64),
             patch.object(module, "LESS", seed % 2),
             patch.object(module, "LARGE", 1),
+            patch.object(module, "FAN", 2),
+            patch.object(segments, "FAN", 2),
             patch.object(cost, "matrices_are_smaller", lambda *given: bool(seed % 4)),
         ):
             return streamed(query, table(case), seed)[0]
@@ -258,32 +264,6 @@ def test_the_state_does_not_grow_with_the_stream(text: str) -> None:
     assert max(size[0] for size in sizes) < 60
     wanted = query.run(pa.concat_tables(whole))
     assert found == sum(end <= 5 * 499 - 10 for end in wanted.column("window_end").to_pylist())
-
-
-@pytest.mark.parametrize("rate", [1, 20], ids=["rows", "panes"])
-def test_a_window_of_many_panes_reads_few_matrices(rate: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    query = sk.query("RETURN k, COUNT(*), AVG(A.x) PATTERN SEQ(A, B) WHERE [k] GROUP-BY k WITHIN 4096 SLIDE 4")
-    whole, store = rows_of(1 + np.arange(12_000 * rate) // rate), Kept()
-    size, read, found = 64 * rate, [], []
-    monkeypatch.setattr(module, "LARGE", 16)
-    for begin in range(0, whole.num_rows, size):
-        live, flat = live_of(query, whole.slice(begin, size))
-        bucket = Bucket.load(live, store)
-        fed(bucket, flat)
-        with patch.object(Bucket, "read", autospec=True, side_effect=Bucket.read) as reader:
-            for evaluated in bucket.advance(int(begin + size) // rate - 2):
-                found += write_results(evaluated).to_pylist()
-                segments = [call.args[1] for call in reader.call_args_list]
-                read.append(sum(segment.rows for segment in segments if segment.kind != module.PENDING))
-        bucket.save()
-    everything = sum(segment.rows for segment in bucket.segments if segment.kind in (module.ROWS, module.UNITS))
-    assert max(read[-20:]) < everything / 4
-    wanted = [row for row in query.run(whole).to_pylist() if row["window_end"] <= found[-1]["window_end"]]
-    name = ("window_start", "k")
-    found, wanted = (sorted(rows, key=lambda row: [row[one] for one in name]) for rows in (found, wanted))
-    assert len(found) == len(wanted) and all(
-        same(a[n], b[n]) for a, b in zip(found, wanted, strict=True) for n in a
-    )
 
 
 def test_late_rows_are_dropped_and_counted() -> None:

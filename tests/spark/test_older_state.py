@@ -21,7 +21,7 @@ from tests.spark.test_streaming import SIMPLE
 from tests.spark.test_workload_stream import TEXTS, Partition, Workers, rows_of
 
 import sparkleene as sk
-from sparkleene.columns.reading import Options
+from sparkleene.columns.reading import EngineOptions
 from sparkleene.errors import DataError
 from sparkleene.evaluation import PreparedWorkload
 from sparkleene.ongoing.identity import PARTS_VERSION, compare_identities, make_identity, option_values
@@ -118,7 +118,7 @@ OLD = (
 
 
 def test_the_text_of_version_1_is_read() -> None:
-    now = Options(time="at", type=None, offset=Fraction(3, 2), forced_bursts=b"\1")
+    now = EngineOptions(time="at", type=None, offset=Fraction(3, 2), forced_bursts=b"\1")
     compare_identities({"query": "q", "options": OLD}, make_identity(now, query="q"))
     for changed in ({"time": "then"}, {"type": "type"}, {"offset": Fraction(1)}, {"time_unit": "s"}):
         [name] = changed
@@ -128,21 +128,21 @@ def test_the_text_of_version_1_is_read() -> None:
 
 def test_an_option_that_a_state_does_not_know_had_its_default() -> None:
     for name, value in {"tiebreak": "id", "numbers": "exact"}.items():
-        then = make_identity(Options(), query="q")
+        then = make_identity(EngineOptions(), query="q")
         del then["options"][name]
-        compare_identities(then, make_identity(Options(), query="q"))
-        assert f"option {name} was" in refusal(then, make_identity(Options(**{name: value}), query="q"))
+        compare_identities(then, make_identity(EngineOptions(), query="q"))
+        assert f"option {name} was" in refusal(then, make_identity(EngineOptions(**{name: value}), query="q"))
 
 
 def test_a_state_of_a_later_version() -> None:
-    now = make_identity(Options())
-    more = now | {"options": option_values(Options()) | {"grace": 5}}
+    now = make_identity(EngineOptions())
+    more = now | {"options": option_values(EngineOptions()) | {"grace": 5}}
     assert "another option grace" in refusal(more, now)
     assert "error[state-version]" in refusal(now | {"version": PARTS_VERSION + 1}, now)
 
 
 def test_the_state_of_a_part_needs_to_know_the_checkpoint() -> None:
-    now = make_identity(Options(), workload={"a": "1", "b": "2"}, sharing="a; b")
+    now = make_identity(EngineOptions(), workload={"a": "1", "b": "2"}, sharing="a; b")
     part = now | {"workload": {"a": "1"}, "sharing": "a", "version": PARTS_VERSION}
     assert "checkpoint=path" in refusal(part, now)
     compare_identities(now, part)  # as a checkpoint of all parts begins to know its parts one by one

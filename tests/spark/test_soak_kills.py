@@ -1,6 +1,8 @@
 """Drivers and workers that are killed at random, a thousand times over kinds of queries: the rows stay the same.
 
-`make soak ARGS=tests/spark/test_soak_kills.py` runs it to its end, in some hours; KILLS=50 is for a few.
+`make soak ARGS=tests/spark/test_soak_kills.py` runs it to its end; KILLS=60 is for a few. A driver does one job
+after another until it is killed: one kill in ten is of a driver, with all that it has started, the others are of
+workers in the midst of a batch.
 """
 
 from __future__ import annotations
@@ -11,6 +13,7 @@ import shutil
 import signal
 import time
 from collections import Counter
+from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -18,7 +21,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 from tests.chance import SEED, chance
-from tests.spark.test_faults import QUERIES, Job, driver, later, listed, plain, write_rows, written
+from tests.spark.test_faults import QUERIES, Driver, Job, later, listed, plain, write_rows, written
 
 import sparkleene as sk
 from sparkleene.spark import check_checkpoint
@@ -40,9 +43,43 @@ KINDS: dict[str, Any] = {
     "workload": {"sums": QUERIES["linear"], "parts": QUERIES["spread"], "ends": QUERIES["trigger"]},
 }
 KILLS = int(os.environ.get("KILLS", "1000"))
+DRIVERS = 0.1  # of the kills
 FILES = 12
-CORES = "local[2,4]"  # a task may fail three times
+CORES = "local[2,8]"  # a task may fail seven times
+MOST = 7  # workers that are killed in a batch
 LATE_WORKER = "Python worker failed to connect back"  # Spark gives one ten seconds, on a busy machine too few
+
+
+class Drivers:
+    """A driver that does one job after another, and one that is to take its place when it was killed."""
+
+    def __init__(self, logs: Path) -> None:
+        self.logs = logs
+        self._started: list[Driver] = []
+
+    def get(self) -> Driver:
+        """Return the driver whose turn it is."""
+        while len(self._started) < 2:
+            self._started.append(Driver(self.logs, CORES))
+        return self._started[0]
+
+    def kill(self) -> None:
+        """Kill the driver whose turn it is, with all that it has started."""
+        self._started.pop(0).kill()
+
+    def kill_all(self) -> None:
+        """Leave nothing."""
+        while self._started:
+            self.kill()
+
+
+@pytest.fixture(scope="module")
+def drivers(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Drivers]:
+    started = Drivers(tmp_path_factory.mktemp("drivers"))
+    try:
+        yield started
+    finally:
+        started.kill_all()
 
 
 def batch(query: Any, table: pa.Table) -> list[str]:
@@ -51,37 +88,37 @@ def batch(query: Any, table: pa.Table) -> list[str]:
     return plain(found.to_pylist())
 
 
-def attack(job: Job, drawn: random.Random, most: int) -> tuple[list[str], bool]:
-    """Run a job and kill its workers now and then, or its driver; tell what was killed, and whether it ended."""
+def attack(drivers: Drivers, job: Job, drawn: random.Random, most: int, driver: bool) -> tuple[list[str], bool]:
+    """Run a job, kill its workers now and then, or its driver; tell what was killed, and whether the job ended."""
     found: list[str] = []
-    with driver(job.folder / "logs", CORES) as started:
-        last = job.files() + drawn.randint(1, 60) if drawn.random() < 0.7 else None
-        struck: Counter[int] = Counter()
-        next_at = time.monotonic() + drawn.uniform(0, 4)
+    started = drivers.get()
+    last = job.files() + drawn.randint(1, 60) if driver else None
+    struck: Counter[int] = Counter()
+    next_at = time.monotonic() + drawn.uniform(0, 1)
 
-        def strike() -> bool:
-            nonlocal next_at
-            if len(found) >= most:
-                return False
-            if last is not None and job.files() >= last:
-                return True
-            begun, ended = job.batches()
-            if time.monotonic() > next_at and begun > ended and struck[begun] < 3:
-                next_at = time.monotonic() + drawn.expovariate(2)
-                for pid in sorted(started.workers())[: drawn.randint(1, 2)]:
-                    with suppress(ProcessLookupError):
-                        os.kill(pid, signal.SIGKILL)
-                        found.append("worker")
-                        struck[begun] += 1
+    def strike() -> bool:
+        nonlocal next_at
+        if len(found) >= most:
             return False
+        if last is not None and job.files() >= last:
+            return True
+        begun, ended = job.batches()
+        if time.monotonic() > next_at and begun > ended and struck[begun] < MOST:
+            next_at = time.monotonic() + drawn.expovariate(4)
+            for pid in sorted(started.workers())[: min(drawn.randint(1, 2), MOST - struck[begun])]:
+                with suppress(ProcessLookupError):
+                    os.kill(pid, signal.SIGKILL)
+                    found.append("worker")
+                    struck[begun] += 1
+        return False
 
-        started.ask(job)
-        if started.wait(strike):
-            [error] = started.answers()
-            assert error is None or "error[" not in error, error
-            return found, error is None
-        time.sleep(drawn.uniform(0, 0.3))
-        started.kill()
+    started.ask(job)
+    if started.wait(strike):
+        error = started.answers()[-1]
+        assert error is None or "error[" not in error, error
+        return found, error is None
+    time.sleep(drawn.uniform(0, 0.3))
+    drivers.kill()
     begun, ended = job.batches()
     if begun < 0:  # Spark refuses a checkpoint without a batch, unless it is empty
         assert not listed(job.sink, Path("/"))
@@ -91,14 +128,13 @@ def attack(job: Job, drawn: random.Random, most: int) -> tuple[list[str], bool]:
     return [*found, "driver in a batch" if begun > ended else "driver between batches"], False
 
 
-def finish(job: Job) -> None:
+def finish(drivers: Drivers, job: Job) -> None:
     """Run a job to its end, and once more, for windows that wait for a later row."""
     for _ in range(5):
-        with driver(job.folder / "logs", CORES) as started:
-            error = started.run(job)
-            if error is None:
-                later(job.rows)
-                error = started.run(job)
+        error = drivers.get().run(job)
+        if error is None:
+            later(job.rows)
+            error = drivers.get().run(job)
         if error is None:
             return
         assert LATE_WORKER in error, error
@@ -106,7 +142,7 @@ def finish(job: Job) -> None:
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_kills_at_random(tmp_path: Path, kind: str) -> None:
+def test_kills_at_random(tmp_path: Path, drivers: Drivers, kind: str) -> None:
     drawn = chance(f"test_kills_at_random {kind}")
     wanted = -(-KILLS // len(KINDS))
     began, found, jobs = time.monotonic(), Counter[str](), 0
@@ -118,11 +154,13 @@ def test_kills_at_random(tmp_path: Path, kind: str) -> None:
         table = write_rows(folder / "rows", FILES, seed)
         job = Job(folder, folder / "rows", KINDS[kind], at_once=drawn.randint(1, 3))
         ended, struck = False, Counter[str]()
-        while not ended and found.total() + struck.total() < wanted:
-            more, ended = attack(job, drawn, wanted - found.total() - struck.total())
+        while not ended and (found + struck).total() < wanted:
+            so_far = found + struck
+            few = so_far.total() - so_far["worker"] <= DRIVERS * so_far.total()
+            more, ended = attack(drivers, job, drawn, wanted - so_far.total(), few)
             struck.update(more)
         if not ended or set(struck) - {"worker"}:
-            finish(job)
+            finish(drivers, job)
         found += struck
         assert written(job.sink) == batch(job.query, table), (kind, seed, found)
         shutil.rmtree(folder)

@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 from tests.workload.benefit import Burst, Cost, Snapshots, choose, plan_cost
 
 import sparkleene as sk
-from sparkleene.columns.reading import Options
+from sparkleene.columns.reading import EngineOptions
 from sparkleene.engine import bursts as engine_bursts
 from sparkleene.engine.arrays import Arrays
 from sparkleene.engine.run import Run
@@ -35,7 +35,7 @@ pays, run_rows = nb.njit(kernel.pays.py_func), nb.njit(kernel.run_rows.py_func) 
 def compiled(made: Workload, rows: pa.Table) -> Arrays:
     """Return what the kernel is given for a workload that is one part."""
     (part,) = made.prepared.parts(tuple(rows.column_names))
-    return Run(part, Options()).prepare(rows)[1]
+    return Run(part, EngineOptions()).prepare(rows)[1]
 
 
 # ---- tables 3, 4 and 5: snapshots

@@ -11,7 +11,7 @@ import numpy as np
 import pyarrow as pa
 
 from sparkleene.columns.arrow import Array, make_array
-from sparkleene.columns.reading import Options
+from sparkleene.columns.reading import EngineOptions
 from sparkleene.columns.time_zones import first_instant, is_utc
 from sparkleene.columns.times import Time, unknown_unit, window_offset
 from sparkleene.errors import Place
@@ -103,7 +103,7 @@ class Calendar:
         return time.to_array(borders).take(make_array(place))
 
 
-def find_calendar(window: Window, time: Time, options: Options, place: Place) -> Calendar | None:
+def find_calendar(window: Window, time: Time, options: EngineOptions, place: Place) -> Calendar | None:
     """Return the calendar that the borders of windows go by, None where windows are of a fixed length.
 
     Days and weeks of UTC are.

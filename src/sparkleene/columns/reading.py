@@ -7,7 +7,7 @@ from fractions import Fraction
 
 
 @dataclass(frozen=True)
-class Options:
+class EngineOptions:
     """How the table's columns are meant and how numbers are kept."""
 
     time: str = "time"

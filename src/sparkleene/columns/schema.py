@@ -14,7 +14,7 @@ from sparkleene.columns.expressions import evaluate, evaluate_condition, evaluat
 from sparkleene.columns.keys import codes
 from sparkleene.columns.labels import label_masks
 from sparkleene.columns.measures import measure_type
-from sparkleene.columns.reading import Options
+from sparkleene.columns.reading import EngineOptions
 from sparkleene.columns.thresholds import rank_comparison
 from sparkleene.columns.times import check_durations, drawn_units, time_column, window_offset, window_units
 from sparkleene.columns.values import exact_values, low_values, sum_values
@@ -25,7 +25,7 @@ from sparkleene.plan.plan import Plan
 from sparkleene.plan.predicates import separate, sides
 
 
-def result_schema(plan: Plan, table: pa.Table, options: Options, place: Place) -> pa.Schema:
+def result_schema(plan: Plan, table: pa.Table, options: EngineOptions, place: Place) -> pa.Schema:
     """Return the columns of groups and aggregates, or raise what a run over a table of these columns would.
 
     The table may be empty, or hold a few rows, so that errors can show a value.

@@ -13,7 +13,7 @@ import pyarrow.compute as pc
 
 from sparkleene.columns.arrow import as_numpy, make_array
 from sparkleene.columns.fields import bounds, decode, describe_column, find_column, integers, kind, sample, simplify
-from sparkleene.columns.reading import Options
+from sparkleene.columns.reading import EngineOptions
 from sparkleene.errors import NOWHERE, DataError, Place, QueryError, suggest
 from sparkleene.language.bound import Drawn, Finish, Window
 from sparkleene.language.units import TICKS_PER_MS
@@ -277,7 +277,7 @@ def check_durations(finish: Finish | None, time: Time, place: Place) -> None:
         raise place.mistake("unit-unknown", message, finish.seconds[0], help)
 
 
-def window_offset(options: Options, time: Time) -> Fraction:
+def window_offset(options: EngineOptions, time: Time) -> Fraction:
     """Return how far the windows are moved, in the unit of the times."""
     if not options.offset_in_ms:
         offset = options.offset * time.scale

@@ -12,7 +12,7 @@ import pyarrow as pa
 from sparkleene import interrupts
 from sparkleene.columns.arrow import Array, as_numpy, make_array
 from sparkleene.columns.measures import measure_type
-from sparkleene.columns.reading import Options
+from sparkleene.columns.reading import EngineOptions
 from sparkleene.engine.automaton import Automaton, Carried, automaton, forks, momentary_automaton
 from sparkleene.engine.bursts import Bursts, find_bursts
 from sparkleene.engine.comparisons import Comparisons, observe_pairs
@@ -74,7 +74,7 @@ def build_arrays(
     plan: Plan,
     table: pa.Table,
     rows: SubStreams,
-    options: Options,
+    options: EngineOptions,
     threads: int,
     place: Place,
     exact: bool = False,

@@ -14,7 +14,7 @@ import pyarrow as pa
 from sparkleene import interrupts
 from sparkleene.columns.arrow import Array
 from sparkleene.columns.calendar import Calendar, find_calendar
-from sparkleene.columns.reading import Options
+from sparkleene.columns.reading import EngineOptions
 from sparkleene.columns.times import Time, drawn_units, window_offset, window_units
 from sparkleene.engine.substreams import read_only
 from sparkleene.errors import Place
@@ -177,7 +177,7 @@ class Clock(NamedTuple):
     most: Fraction | None = None
 
 
-def read_clock(plan: Plan, time: Time, options: Options, place: Place) -> Clock:
+def read_clock(plan: Plan, time: Time, options: EngineOptions, place: Place) -> Clock:
     """Return times by the clock of a plan's windows, and where these lie."""
     window = plan.bound.window
     if window is None:
@@ -236,7 +236,9 @@ def calendar_grid(time: Time, window: Window, calendar: Calendar) -> Grid:
     return Grid(base, span, step, width, pane, False, calendar.numbers, columns, calendar)
 
 
-def calendar_starts(window: Window, time: Time, options: Options) -> tuple[float, bool, pa.ChunkedArray] | None:
+def calendar_starts(
+    window: Window, time: Time, options: EngineOptions
+) -> tuple[float, bool, pa.ChunkedArray] | None:
     """Return for charts about how far a calendar's windows are apart, True (all groups share them), and all starts.
 
     None where they are of a fixed length. The times are starts of windows.

@@ -11,7 +11,7 @@ import pyarrow.compute as pc
 from sparkleene.columns.arrow import Array, as_numpy, make_array
 from sparkleene.columns.expressions import evaluate_condition
 from sparkleene.columns.keys import codes, combine_codes
-from sparkleene.columns.reading import Options
+from sparkleene.columns.reading import EngineOptions
 from sparkleene.columns.row_values import row_values
 from sparkleene.columns.schema import result_schema
 from sparkleene.engine.cells import rank_groups
@@ -46,7 +46,7 @@ def finish_rows(bound: Bound, table: pa.Table, numbers: str, place: Place = Plac
     return pa.table(columns)
 
 
-def finished_schema(plan: Plan, table: pa.Table, options: Options, place: Place) -> pa.Schema:
+def finished_schema(plan: Plan, table: pa.Table, options: EngineOptions, place: Place) -> pa.Schema:
     """Return the schema of the result, or raise what a run over a table of these columns would."""
     return finish_schema(plan.bound, result_schema(plan, table, options, place), options.numbers, place)
 

@@ -18,7 +18,7 @@ import pyarrow as pa
 from sparkleene import interrupts
 from sparkleene.columns import values
 from sparkleene.columns.arrow import Array
-from sparkleene.columns.reading import Options
+from sparkleene.columns.reading import EngineOptions
 from sparkleene.engine.arrays import build_arrays
 from sparkleene.engine.ends import Ends, find_ends
 from sparkleene.engine.execute import Results
@@ -58,7 +58,7 @@ class Participation:
     plan: Plan
     table: pa.Table
     rows: SubStreams
-    options: Options
+    options: EngineOptions
     threads: int
     place: Place
 

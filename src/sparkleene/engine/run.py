@@ -15,7 +15,7 @@ from sparkleene import interrupts
 from sparkleene.columns.arrow import Array
 from sparkleene.columns.derived_columns import add_derived
 from sparkleene.columns.fields import find_column, is_clock
-from sparkleene.columns.reading import Options
+from sparkleene.columns.reading import EngineOptions
 from sparkleene.columns.schema import result_schema
 from sparkleene.columns.times import Time, check_durations, time_column
 from sparkleene.engine import exact, whole_trends
@@ -61,7 +61,7 @@ class Run:
     """A part over tables that are read in one way. Every evaluation goes through here, of one query or of many."""
 
     part: Part
-    options: Options
+    options: EngineOptions
     threads: int = 1
     memo: Memo | None = field(default=None, compare=False, repr=False)  # shared by runs over the same tables
     tell: Callable[[str], None] | None = field(default=None, compare=False, repr=False)  # takes notes for a person

@@ -11,7 +11,7 @@ import pyarrow as pa
 
 from sparkleene.columns.arrow import Array, as_numpy, make_array
 from sparkleene.columns.labels import read_masks
-from sparkleene.columns.reading import Options
+from sparkleene.columns.reading import EngineOptions
 from sparkleene.columns.times import Time
 from sparkleene.engine.memo import Memo
 from sparkleene.engine.partial_keys import KeyCodes
@@ -32,7 +32,7 @@ MOST_LABELS = 62
 COLUMNS = ("sparkleene all labels", "sparkleene all types")
 
 
-def order_kind(plan: Plan, options: Options) -> Hashable | None:
+def order_kind(plan: Plan, options: EngineOptions) -> Hashable | None:
     """Return what plans must have in common for one order of rows, None for a plan that needs its own."""
     bound = plan.bound
     paths = {key.path for key in bound.keys}
@@ -48,7 +48,7 @@ def order_kind(plan: Plan, options: Options) -> Hashable | None:
 class SharedOrder:
     """The rows of one table in order, for plans of one kind."""
 
-    def __init__(self, plans: Sequence[Plan], options: Sequence[Options]) -> None:
+    def __init__(self, plans: Sequence[Plan], options: Sequence[EngineOptions]) -> None:
         """Take the plans, each with how its tables are read."""
         self._plans, self._options = plans, options
         self._made: tuple[pa.Table, Time, _Whole | None] | None = None
@@ -167,7 +167,7 @@ class _Whole:
         return replace(made, codes=tuple(of_sub), values=tuple(values), per_ms=whole.per_ms)
 
 
-def share_orders(plans: Sequence[tuple[Plan, Options]]) -> list[SharedOrder | None]:
+def share_orders(plans: Sequence[tuple[Plan, EngineOptions]]) -> list[SharedOrder | None]:
     """Return for each plan the order that it shares with others, None for its own."""
     found: list[SharedOrder | None] = [None] * len(plans)
     kinds: dict[Hashable, list[int]] = {}

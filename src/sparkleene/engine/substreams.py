@@ -18,7 +18,7 @@ from sparkleene.columns.compare import dense_ranks
 from sparkleene.columns.expressions import evaluate
 from sparkleene.columns.keys import codes, combine_codes
 from sparkleene.columns.labels import apply_local, read_masks, type_masks
-from sparkleene.columns.reading import Options
+from sparkleene.columns.reading import EngineOptions
 from sparkleene.columns.times import Time
 from sparkleene.engine.memo import Memo
 from sparkleene.engine.partial_keys import KeyCodes, spread_rows
@@ -64,7 +64,7 @@ def order_rows(
     plan: Plan,
     table: pa.Table,
     time: Time,
-    options: Options,
+    options: EngineOptions,
     threads: int,
     place: Place,
     memo: Memo,
@@ -176,7 +176,7 @@ def _survey(tick: Array, threads: int) -> tuple[bool, bool]:
     return any(falls), any(ties)
 
 
-def _masks(plan: Plan, table: pa.Table, options: Options, threads: int, place: Place) -> tuple[Array, Array]:
+def _masks(plan: Plan, table: pa.Table, options: EngineOptions, threads: int, place: Place) -> tuple[Array, Array]:
     """Return the labels that rows can have, and those by their types, whatever the local predicates say."""
     bound = plan.bound
     if options.masks:

@@ -10,7 +10,7 @@ import numpy as np
 import pyarrow as pa
 
 from sparkleene.columns.arrow import make_array
-from sparkleene.columns.reading import Options
+from sparkleene.columns.reading import EngineOptions
 from sparkleene.columns.times import Time
 from sparkleene.engine.substreams import SubStreams
 from sparkleene.engine.trend_search import Match, Trend
@@ -28,7 +28,7 @@ class TrendRows:
 
     plan: Plan
     table: pa.Table
-    options: Options
+    options: EngineOptions
     time: Time
     rows: SubStreams
 

@@ -54,16 +54,17 @@ def tell(module: str, function: str = "", types: Any = ()) -> None:
         path = os.pathsep.join(filter(None, (source, os.environ.get("PYTHONPATH"))))
         quiet = subprocess.DEVNULL
         with suppress(OSError):  # then this process compiles what it needs, as it would do anyway
-            _started.append(
-                subprocess.Popen(
-                    [sys.executable, "-c", _COMMAND],
-                    env={**os.environ, "PYTHONPATH": path, "SPARKLEENE_COMPILE": "alone"},
-                    stdin=subprocess.PIPE,
-                    stdout=quiet,
-                    stderr=quiet,
-                    bufsize=0,  # what it cannot be told is not told at the end either
-                )
+            process = subprocess.Popen(
+                [sys.executable, "-c", _COMMAND],
+                env={**os.environ, "PYTHONPATH": path, "SPARKLEENE_COMPILE": "alone"},
+                stdin=subprocess.PIPE,
+                stdout=quiet,
+                stderr=quiet,
+                bufsize=0,  # what it cannot be told is not told at the end either
             )
+            assert process.stdin is not None
+            os.set_blocking(process.stdin.fileno(), False)  # nobody waits for one that does not listen
+            _started.append(process)
     for process in _started:
         with suppress(OSError):  # another is at work, and this one has ended
             assert process.stdin is not None
@@ -87,7 +88,7 @@ def _compile_told() -> None:
 
     def listen() -> None:
         for line in sys.stdin.buffer:
-            told.put(b64decode(line))
+            told.put(line)
         os.kill(os.getpid(), signal.SIGTERM)  # nobody wants kernels now; one that is half written is not there
 
     Thread(target=listen, daemon=True).start()
@@ -98,7 +99,7 @@ def _compile_told() -> None:
     while waiting or wanted:
         with suppress(Empty):
             while True:
-                module, function, types = pickle.loads(told.get(timeout=0 if wanted else _SILENCE))
+                module, function, types = pickle.loads(b64decode(told.get(timeout=0 if wanted else _SILENCE)))
                 if function:
                     wanted.append(partial(_compile, module, function, types))
                 wanted += [waiting.pop(name).compile for name in _TOGETHER.get(module, ()) if name in waiting]

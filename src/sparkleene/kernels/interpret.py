@@ -64,7 +64,13 @@ def _count_time() -> None:
 
 def find_for(kernel: Any, files: KernelFiles, *arguments: Any) -> Any:
     """Return what to call for arguments of types that a kernel has no compiled form for: numba asks for it."""
-    compile_for = partial(type(kernel)._compile_for_args, kernel)
+
+    def compile_for(*given: Any) -> Any:
+        try:
+            return type(kernel)._compile_for_args(kernel, *given)
+        finally:
+            files.unlock_all()
+
     if os.environ.get("SPARKLEENE_COMPILE") or _used > SECONDS:
         return compile_for(*arguments)
     arrays = list(_arrays(arguments))

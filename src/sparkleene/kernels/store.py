@@ -25,6 +25,7 @@ from importlib.resources import files
 from importlib.resources.abc import Traversable
 from io import BufferedWriter
 from pathlib import Path
+from threading import get_ident
 from typing import Any
 
 import llvmlite
@@ -38,6 +39,7 @@ from sparkleene.kernels.target import Target, prebuilt_targets
 
 PREBUILT = "prebuilt"  # the folder beside the sources
 _STALE_SECONDS = 30 * 24 * 3600
+_PATIENCE = 120.0  # seconds that another process is given to compile what this one wants, too
 _CHECK = hashlib.sha256().digest_size
 
 
@@ -186,6 +188,19 @@ def write_kernel(folder: Path, name: str, payload: Any) -> None:
     os.replace(file.name, folder / name)
 
 
+def _lock_within(file: BufferedWriter, seconds: float) -> bool:
+    """Lock a file unless that takes longer; whoever has it may be stopped, or on a machine that is gone."""
+    end = time.monotonic() + seconds
+    while True:
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            return True
+        except BlockingIOError:
+            if time.monotonic() > end:
+                return False
+            time.sleep(0.05)
+
+
 class KernelMissing(RuntimeError):
     """A kernel is not there, and compiling is forbidden by the environment."""
 
@@ -195,7 +210,7 @@ class KernelFiles(_Cache):
 
     def __init__(self, function: Any) -> None:
         self.module, self._function = function.__module__.rpartition(".")[2], function.__name__
-        self._locks: dict[str, BufferedWriter] = {}
+        self._locks: dict[tuple[str, int], BufferedWriter] = {}  # by kernel and thread
 
     @property
     def cache_path(self) -> str:
@@ -236,18 +251,29 @@ class KernelFiles(_Cache):
         if folder is None:
             return None
         with suppress(OSError):  # where files cannot be locked, some may compile the same
-            self._locks[name] = lock = (folder / f"{name}.lock").open("wb")
-            fcntl.flock(lock, fcntl.LOCK_EX)
+            lock = (folder / f"{name}.lock").open("wb")
+            if not _lock_within(lock, _PATIENCE):
+                lock.close()
+                why = f"another process has not compiled {name} within {_PATIENCE:.0f} s, so this one does"
+                sys.stderr.write(f"sparkleene: {why}\n")
+                return None
+            self._locks[name, get_ident()] = lock
         found = read_kernel(folder, name)
         if found is not None:
             self._unlock(name)
         return found
 
     def _unlock(self, name: str) -> None:
-        lock = self._locks.pop(name, None)
+        lock = self._locks.pop((name, get_ident()), None)
         if lock is not None:
             Path(lock.name).unlink(missing_ok=True)
             lock.close()
+
+    def unlock_all(self) -> None:
+        """Let others compile what this thread has begun, and did not get done."""
+        for name, thread in list(self._locks):
+            if thread == get_ident():
+                self._unlock(name)
 
     def save_overload(self, sig: Any, data: Any) -> None:
         """Keep a compiled function."""

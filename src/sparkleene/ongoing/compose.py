@@ -10,7 +10,7 @@ import pyarrow as pa
 
 from sparkleene.columns.arrow import Array, as_numpy
 from sparkleene.columns.fields import value_type
-from sparkleene.columns.reading import Options
+from sparkleene.columns.reading import EngineOptions
 from sparkleene.columns.times import Time
 from sparkleene.engine import cost
 from sparkleene.engine.arrays import Arrays
@@ -31,7 +31,7 @@ from sparkleene.plan.plan import Plan
 from sparkleene.threads import Pool, shares
 
 
-def why_not_combined(plan: Plan, schema: pa.Schema, options: Options) -> str | None:
+def why_not_combined(plan: Plan, schema: pa.Schema, options: EngineOptions) -> str | None:
     """Return why stretches of tables of this schema cannot be put together, None where they can."""
     bound, window = plan.bound, plan.bound.window
     if plan.pairs:
@@ -114,7 +114,7 @@ def compose(run: Run, units: pa.Table, table: pa.Table, wanted: KeyRange = None)
     first = np.concatenate([at, as_numpy(units.column("first"))])
     last = np.concatenate([at, as_numpy(units.column("last"))])
     pane = np.concatenate([pane, as_numpy(units.column("pane"))])
-    joined = _order_pieces(run, keys, units, first)
+    joined = order_pieces(run, keys, units, first)
     order = np.arange(first.size) if joined.rows is None else joined.rows
     sub = np.repeat(np.arange(joined.bounds.size - 1), np.diff(joined.bounds))
     same = np.diff(sub) == 0
@@ -145,7 +145,7 @@ def compose(run: Run, units: pa.Table, table: pa.Table, wanted: KeyRange = None)
     return Evaluated(run.part, recipe, merged, windows, _multiply(arrays, matrix, low, windows, run.threads))
 
 
-def _order_pieces(run: Run, keys: dict[str, pa.Array], units: pa.Table, first: Array) -> SubStreams:
+def order_pieces(run: Run, keys: dict[str, pa.Array], units: pa.Table, first: Array) -> SubStreams:
     """Order the instants of rows, with these keys, and the units after them."""
     columns: dict[str, Any] = {"mask": np.ones(first.size, np.uint8)}
     for name, values in keys.items():
@@ -160,7 +160,7 @@ def _order_pieces(run: Run, keys: dict[str, pa.Array], units: pa.Table, first: A
     bound = replace(run.plan.bound, keys=tuple(Key((name,), None) for name in keys))
     times = Time(read_only(first), pa.int64(), None)
     flat = replace(run.plan, bound=bound)
-    options = Options(type=None, masks=("mask",))
+    options = EngineOptions(type=None, masks=("mask",))
     return order_rows(flat, pa.table(columns), times, options, run.threads, run.place, Memo())
 
 

@@ -15,7 +15,7 @@ import ast
 from fractions import Fraction
 from typing import Any
 
-from sparkleene.columns.reading import Options
+from sparkleene.columns.reading import EngineOptions
 from sparkleene.errors import DataError, Diagnostic
 from sparkleene.ongoing.seal import AGAIN
 from sparkleene.ongoing.tenure import OPTION as CHANGING
@@ -32,15 +32,15 @@ WORKLOAD = "workload"  # in an identity: the queries of a workload, by name, wit
 SHARING = "sharing"  # which of them are evaluated together
 
 
-def make_identity(options: Options, **rest: Any) -> dict[str, Any]:
+def make_identity(options: EngineOptions, **rest: Any) -> dict[str, Any]:
     """Return an identity of what JSON can hold."""
     return {**rest, "version": VERSION, "options": option_values(options)}
 
 
-def option_values(options: Options) -> dict[str, Any]:
+def option_values(options: EngineOptions) -> dict[str, Any]:
     """Return the options that matter, by name.
 
-    >>> option_values(Options(tiebreak="id"))["tiebreak"], option_values(Options())["offset"]
+    >>> option_values(EngineOptions(tiebreak="id"))["tiebreak"], option_values(EngineOptions())["offset"]
     ('id', '0')
     """
     values = {name: getattr(options, name) for name in OPTIONS}
@@ -89,7 +89,7 @@ def _flatten(identity: dict[str, Any]) -> dict[str, Any]:
         return rest
     options = identity["options"]
     given = _read_version_1(options) if isinstance(options, str) else options
-    return rest | {OPTION + name: value for name, value in {**option_values(Options()), **given}.items()}
+    return rest | {OPTION + name: value for name, value in {**option_values(EngineOptions()), **given}.items()}
 
 
 def _read_version_1(text: str) -> dict[str, Any]:

@@ -5,9 +5,10 @@ that these reach into are read, the windows are evaluated, and what no later win
 watermark has passed are settled: nothing will come between them. Where the query allows it they are then folded
 into a matrix for each sub-stream and pane, see stretches.py, and their segments go. Where a window has many panes,
 what is settled together is also folded into one matrix for each sub-stream: a window reads that of every segment
-that it holds as a whole, and panes or rows only of those where it begins and ends. Windows that rows draw are
-found among the settled rows each time the watermark moves: those that no later row can be in are evaluated, and
-only the rows of the others stay.
+that it holds as a whole, and panes or rows only of the one that it begins in, see segments.py.
+
+Windows that rows draw are found among the settled rows each time the watermark moves: those that no later row can
+be in are evaluated, and only the rows of the others stay.
 
 The state of a bucket is a head, a small list of its segments, and a blob for each segment.
 """
@@ -20,7 +21,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import cached_property
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -37,40 +38,20 @@ from sparkleene.language.bound import Drawn, Piece
 from sparkleene.ongoing.compose import compose, why_not_combined
 from sparkleene.ongoing.identity import compare_identities
 from sparkleene.ongoing.seal import checksum, damage_error, seal, unseal
-from sparkleene.ongoing.stretches import stretches
+from sparkleene.ongoing.segments import FAN, PENDING, ROWS, UNITS, WHOLE, Segment, Store, find_joint, split, sums_up
+from sparkleene.ongoing.settled import find_panes, join_settled, join_tables, settle_rows, sum_up
 from sparkleene.ongoing.tenure import Reach, Tenure, check_arrival, check_generation, find_reach
 from sparkleene.plan.plan import Plan
 
 PARTS = 16  # of a window, after which what the watermark has passed is folded
 MANY_PANES = 4 * PARTS  # of a window, from which on what is folded together gets one matrix as well
-LARGE = 1 << 10  # rows or matrices of a segment that is worth one
+LARGE = 1 << 8  # rows or matrices of a segment that is worth one
 LESS = 2  # times at least that these are smaller
 STEPS = 4  # of the watermark that a window should last for that
 FEW = 16  # small segments that are put together
 SMALL = 1 << 14  # rows of a small segment
 TOGETHER = 1 << 22  # bytes of parcels that become one segment
 NEW = -1  # in the place of a batch, for a bucket of which nothing is kept yet
-PENDING, ROWS, UNITS = "pending", "rows", "units"
-WHOLE = "whole"  # matrices of all rows or units of the segment with the number before
-
-
-class Store(Protocol):
-    """Where a bucket's bytes are kept."""
-
-    def head(self) -> bytes | None:
-        """Return the head, None for a new bucket."""
-
-    def set_head(self, kept: bytes) -> None:
-        """Keep the head."""
-
-    def blob(self, number: int) -> bytes | None:
-        """Return the blob of a segment."""
-
-    def set_blob(self, number: int, kept: bytes) -> None:
-        """Keep the blob of a segment."""
-
-    def remove(self, number: int) -> None:
-        """Let the blob of a segment go."""
 
 
 class Packed(NamedTuple):
@@ -81,17 +62,6 @@ class Packed(NamedTuple):
     first: int  # the least and greatest time
     last: int
     counted: Array | None = None  # which rows are counted here if they are late; None for all
-
-
-class Segment(NamedTuple):
-    """What the head knows of a segment."""
-
-    number: int
-    kind: str
-    rows: int
-    first: int  # the least and greatest time, in the unit that windows are of
-    last: int
-    sum: int  # the checksum of its blob, so that no other is taken for it
 
 
 @dataclass(frozen=True)
@@ -172,12 +142,6 @@ def _is_narrow(type: pa.DataType) -> bool:
     """Tell whether all values of a type are doubles."""
     t = pa.types
     return bool(t.is_floating(type) or t.is_boolean(type) or (t.is_integer(type) and type.bit_width <= 32))
-
-
-def join_tables(tables: Sequence[pa.Table]) -> pa.Table:
-    """Put tables together whose keys may be encoded."""
-    plain = [pa.table([decode(c) for c in t.columns], names=t.column_names) for t in tables]
-    return pa.concat_tables(plain, promote_options="permissive")
 
 
 @dataclass
@@ -323,14 +287,27 @@ class Bucket:
             needed = windows.time_at(windows.start(over + 1))
             self._drop([s for s in self.segments if s.last < needed])
             self._trim(needed)
+            if live.panes >= MANY_PANES:
+                self._split(needed, needed + watermark - self.seen)
         self.done = over if self.done is None else max(over, self.done)
         if end is not None and self.done >= end:
             self._drop(self.segments)
             self.over = True
         step, self.seen = watermark - self.seen, max(watermark, self.seen)
-        # Where windows end after a few steps anyway, rows are not written twice.
-        if step * STEPS <= windows.length <= (watermark - self.settled) * PARTS:
+        if self._is_due(watermark, step):
             self._settle(watermark)
+
+    def _is_due(self, watermark: int, step: int) -> bool:
+        """Tell whether to settle what a watermark has passed with its last step."""
+        length, passed = self.live.windows.length, watermark - self.settled
+        if step * STEPS > length:  # where windows end after a few steps anyway, rows are not written twice
+            return False
+        if passed * PARTS >= length or self.live.panes < MANY_PANES:
+            return passed * PARTS >= length
+        # Each window that ends reads what is not settled. But rows that have to wait are written again.
+        waiting = [s for s in self.segments if s.kind == PENDING and s.first <= watermark]
+        enough = sum(s.rows for s in waiting) >= LARGE
+        return enough and passed >= max(s.last for s in waiting) - watermark
 
     def _advance_drawn(self, watermark: int) -> Iterator[Evaluated]:
         """Yield the windows that no later row can be in, and keep the rows of the others that have begun.
@@ -437,7 +414,7 @@ class Bucket:
             times = self.live.times(table)
             good = times >= needed
             if 2 * good.sum() <= good.size:
-                self._drop([s for s in self.segments if s == segment or _sums_up(s, segment)])
+                self._drop([s for s in self.segments if s == segment or sums_up(s, segment)])
                 self._write(segment.kind, table.filter(pa.array(good)), times[good])
 
     def _settle(self, watermark: int) -> None:
@@ -454,26 +431,53 @@ class Bucket:
         if not over.all():
             self._write(PENDING, table.filter(pa.array(~over)), times[~over])
             table, times = table.filter(pa.array(over)), times[over]
-        whole = units = table.slice(0, 0)
+        self._write_settled(*settle_rows(live.run, table) if live.folds else (ROWS, table))
         if live.panes >= MANY_PANES:
-            whole, _ = stretches(live.run, table, settled=True, times=LESS, whole=True)
-        if live.folds:
-            units, table = stretches(live.run, table, settled=True)
-        if units.num_rows:
-            self._write_units(UNITS, units)
+            while parts := find_joint(self.segments, live.windows.length // PARTS):
+                if not self._join(parts):
+                    break
+
+    def _write_settled(self, kind: str, table: pa.Table) -> None:
+        """Keep settled rows or units, and where windows are long one unit for each sub-stream besides."""
+        live = self.live
+        if kind == ROWS:
+            self._write(kind, table, live.times(table))
         else:
-            self._write(ROWS, table, times)
-        size = units.num_rows or table.num_rows
-        if whole.num_rows and size >= max(LARGE, LESS * whole.num_rows):
-            self._write_units(WHOLE, whole)
+            self._write_units(kind, table)
+        if live.panes >= MANY_PANES and table.num_rows >= LARGE:
+            whole = sum_up(live.run, kind, table, live.schema, LESS)
+            if whole.num_rows and table.num_rows >= LESS * whole.num_rows:
+                self._write_units(WHOLE, whole)
+
+    def _join(self, parts: Sequence[Segment]) -> bool:
+        """Put settled segments together; return False where some rows cannot become matrices, as others have."""
+        tables = [(part.kind, self.read(part)) for part in parts]
+        joined = join_settled(self.live.run, tables)
+        if joined is None:
+            return False
+        self._drop([s for s in self.segments if any(s == part or sums_up(s, part) for part in parts)])
+        self._write_settled(*joined)
+        return True
+
+    def _split(self, needed: int, soon: int) -> None:
+        """Part the segment that the next window begins in, so that of few pieces all rows or units are read."""
+        windows = self.live.windows
+        assert isinstance(windows, Grid)
+        start, end = windows.pane_of(np.array([windows.clock_at(time) for time in (needed, soon)]))
+        for segment in [s for s in self.segments if s.kind in (ROWS, UNITS) and s.first < needed <= s.last]:
+            [whole] = [s for s in self.segments if sums_up(s, segment)] or [segment]
+            small = max(LARGE, FAN * whole.rows)
+            if segment.rows <= small:
+                continue
+            table = self.read(segment)
+            panes = find_panes(self.live.run, segment.kind, table)
+            small = max(small, int(((panes >= start) & (panes < end)).sum()))
+            self._drop([s for s in self.segments if s == segment or sums_up(s, segment)])
+            for piece in split(panes, start, small):
+                self._write_settled(segment.kind, table.take(pa.array(piece)))
 
     def _write_units(self, kind: str, units: pa.Table) -> None:
         self._write(kind, units, *(units.column(name).to_numpy() for name in ("first", "last")))
-
-
-def _sums_up(segment: Segment, other: Segment) -> bool:
-    """Tell whether a segment has the matrices of all of another."""
-    return segment.kind == WHOLE and segment.number == other.number + 1
 
 
 def _among(table: pa.Table, names: list[str], wanted: pa.Table, theirs: list[str]) -> pa.Table:

@@ -6,7 +6,8 @@ from typing import NamedTuple
 
 from sparkleene.engine.grid import Grid
 from sparkleene.language.bound import Drawn
-from sparkleene.ongoing.live import WHOLE, Bucket
+from sparkleene.ongoing.live import Bucket
+from sparkleene.ongoing.segments import WHOLE
 
 
 class Outlook(NamedTuple):

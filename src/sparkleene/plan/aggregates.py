@@ -180,4 +180,5 @@ def _totals(output: Output) -> list[Total]:
     if spread:
         squares = Total(pieces, square=True, central="values", span=span)
         return [squares, Total(pieces, central="values", span=span), present]
+    assert output.function in ("sum", "avg"), output.function
     return [Total(pieces, span=span), present]

@@ -11,7 +11,7 @@ import pyarrow as pa
 
 from sparkleene.columns.derived_columns import add_derived
 from sparkleene.columns.fields import kind
-from sparkleene.columns.reading import Options
+from sparkleene.columns.reading import EngineOptions
 from sparkleene.columns.schema import result_schema
 from sparkleene.engine.run import Run
 from sparkleene.errors import DataError
@@ -168,7 +168,7 @@ class Packer:
     task: Pack
     parts: tuple[tuple[Part, Lowered], ...]
 
-    def pack(self, table: pa.Table, options: Options) -> pa.RecordBatch:
+    def pack(self, table: pa.Table, options: EngineOptions) -> pa.RecordBatch:
         """Make the columns of the lowered plans from a table, and pack them."""
         columns: dict[str, Any] = {}
         for part, low in self.parts:
@@ -200,7 +200,7 @@ class ReadAndPack:
     """From the numbers of tasks to packed tables of what they read."""
 
     packers: tuple[Packer, ...]
-    options: Options
+    options: EngineOptions
     schema: pa.Schema
     pieces: tuple[tuple[Piece, ...], ...]
 

@@ -16,7 +16,7 @@ import pyarrow as pa
 from sparkleene.columns.expressions import drop_sides, evaluate
 from sparkleene.columns.fields import find_column
 from sparkleene.columns.labels import label_masks
-from sparkleene.columns.reading import Options
+from sparkleene.columns.reading import EngineOptions
 from sparkleene.errors import Place
 from sparkleene.language.bound import Call, Derived, Drawn, Field, Literal_, Output, Path, Term
 from sparkleene.language.trees import map_leaves
@@ -33,7 +33,7 @@ class Lowered:
     """A part over flat columns, how they are read, and what each column holds."""
 
     part: Part
-    options: Options
+    options: EngineOptions
     columns: tuple[tuple[str, Term], ...]
 
     @property
@@ -51,7 +51,7 @@ class Lowering(NamedTuple):
     rank: int = 0  # tells the masks of plans over one table apart
 
 
-def lower(part: Part, options: Options, how: Lowering) -> Lowered:
+def lower(part: Part, options: EngineOptions, how: Lowering) -> Lowered:
     """Lower the plans of a part; those of its members first."""
     flat = _Columns(how.ready, how.found)
     time = flat.name(Field((options.time,)))
@@ -131,7 +131,7 @@ def needs_types(plan: Plan) -> bool:
     return typed and (plan.every_row or any(plan.bound.local))
 
 
-def lower_table(part: Part, low: Lowered, table: pa.Table, options: Options, threads: int) -> pa.Table:
+def lower_table(part: Part, low: Lowered, table: pa.Table, options: EngineOptions, threads: int) -> pa.Table:
     """Make the columns of a lowered part from a table as the part itself reads it."""
     columns = {}
     for name, term in low.columns:

@@ -13,7 +13,7 @@ from pyspark.sql import functions as F
 
 from sparkleene.columns.expressions import drop_sides
 from sparkleene.columns.fields import missing_column
-from sparkleene.columns.reading import Options
+from sparkleene.columns.reading import EngineOptions
 from sparkleene.errors import Place, Span
 from sparkleene.language.bound import Drawn, Path, Term
 from sparkleene.language.printer import quote
@@ -36,7 +36,7 @@ class Request:
     """A part of what is asked of Spark, the columns that it needs, and how it was asked."""
 
     part: Part
-    options: Options
+    options: EngineOptions
     needed: tuple[str, ...]
     strategy: str | None = None
     output_mode: str | None = None  # of a stream
@@ -103,7 +103,7 @@ def ask_alone(
     name: str,
     query: PreparedQuery,
     columns: tuple[str, ...],
-    options: Options,
+    options: EngineOptions,
     output_mode: str | None = None,
     *,
     strategy: str | None = None,

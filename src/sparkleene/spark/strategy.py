@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple, get_args
 
 import pyarrow as pa
 
-from sparkleene.columns.reading import Options
+from sparkleene.columns.reading import EngineOptions
 from sparkleene.errors import Place, suggest
 from sparkleene.language.bound import Path
 from sparkleene.ongoing.compose import why_not_combined
@@ -39,7 +39,12 @@ class Choice:
 
 
 def choose_strategy(
-    plan: Plan, schema: pa.Schema, options: Options, asked: str | None, place: Place, ordered: bool | None = None
+    plan: Plan,
+    schema: pa.Schema,
+    options: EngineOptions,
+    asked: str | None,
+    place: Place,
+    ordered: bool | None = None,
 ) -> Choice:
     """Choose a strategy, or check the one that is asked for.
 
