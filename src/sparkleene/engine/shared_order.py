@@ -17,8 +17,8 @@ from sparkleene.engine.memo import Memo
 from sparkleene.engine.partial_keys import KeyCodes
 from sparkleene.engine.substreams import (
     SubStreams,
-    choose_rows,
     find_groups,
+    keep_rows,
     order_rows,
     read_only,
     take_rows,
@@ -157,10 +157,10 @@ class _Whole:
         values, of_sub = [whole.values[k] for k in order], [whole.codes[k] for k in order]
         group, groups = find_groups(plan, KeyCodes([], values), of_sub)
         rows, tick, time = whole.rows, whole.tick, whole.time
-        kept, bounds = choose_rows(mask, whole.bounds, plan.needed_labels if pruned else ())
+        kept, bounds = keep_rows(mask, whole.bounds, plan.needed_labels if pruned else ())
         if kept.size < mask.size:
             assert rows is not None
-            rows, mask = (take_rows(column, kept, threads) for column in (rows, mask))
+            rows, mask = rows[kept], take_rows(mask, kept, threads)
             tick = read_only(take_rows(whole.tick, kept, threads))
             time = tick if whole.time is whole.tick else read_only(take_rows(whole.time, kept, threads))
         made = SubStreams(rows, bounds, tick, time, read_only(mask), group, groups)

@@ -92,8 +92,8 @@ def order_rows(
         code, of_row, mask, of_sub = spread_rows(plan, keys, mask, typed)
     rows, bounds = sort.by_code(read_only(code), len(of_sub[0]) if of_sub else 0)
     if pruned and plan.needed_labels:
-        kept, bounds = choose_rows(take_rows(mask, rows, threads), bounds, plan.needed_labels)
-        rows = take_rows(rows, kept, threads) if kept.size < rows.size else rows
+        kept, bounds = keep_rows(take_rows(mask, rows, threads), bounds, plan.needed_labels)
+        rows = rows[kept] if kept.size < rows.size else rows
     spread = tick if of_row is None else read_only(tick[of_row])
     ordered = take_rows(spread, rows, threads)
     sort.sort_segments(ordered, rows, bounds, interrupts.stop_flag())
@@ -106,7 +106,7 @@ def order_rows(
     return replace(made, codes=tuple(of_sub), values=tuple(keys.values), per_ms=time.ticks_per_ms)
 
 
-def choose_rows(masks: Array, bounds: Array, needed: Sequence[int] = ()) -> tuple[Array, Array]:
+def keep_rows(masks: Array, bounds: Array, needed: Sequence[int] = ()) -> tuple[Array, Array]:
     """Return the rows that have a label, in sub-streams that have all labels of one of the `needed` sets.
 
     Also return where sub-streams begin and end among them.
