@@ -114,10 +114,15 @@ class Run:
         given = (self.options, self.threads, self.place, exact, share_bursts)
         return build_arrays(self.plan, self.with_derived(table), rows, *given)
 
-    def evaluate(self, table: pa.Table, wanted: KeyRange = None, zeros: bool = False) -> Evaluated:
-        """Evaluate all windows of all sub-streams, or some; with `zeros` those without trends count too."""
+    def evaluate(
+        self, table: pa.Table, wanted: KeyRange = None, zeros: bool = False, pruned: bool = True
+    ) -> Evaluated:
+        """Evaluate all windows of all sub-streams, or some; with `zeros` those without trends count too.
+
+        If they are `pruned`, sub-streams that can have no trend are left out where that changes no row.
+        """
         with self.blame(table):
-            rows, arrays, recipe, windows = self.prepare(table, wanted, pruned=not zeros)
+            rows, arrays, recipe, windows = self.prepare(table, wanted, pruned and not zeros)
             if self.tell is not None:
                 for note in find_notes(self.plan, rows, arrays, windows, self.threads, self.options.tiebreak):
                     self.tell(note)

@@ -130,7 +130,7 @@ class Live:
     def evaluate(self, rows: pa.Table, units: list[pa.Table], wanted: KeyRange, zeros: bool) -> Evaluated:
         """Evaluate some windows from the rows and units that they are made of."""
         if not units:
-            return self.run.evaluate(rows, wanted, zeros)
+            return self.run.evaluate(rows, wanted, zeros, pruned=False)  # the status counts sub-streams
         found = compose(self.run, join_tables(units), rows, wanted)
         if found is None:
             message = "folded rows do not fit those after them: MIN or MAX meets the greatest doubles"
