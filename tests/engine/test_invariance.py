@@ -16,7 +16,7 @@ import pyarrow.compute
 import pytest
 from hypothesis import assume, given, note, settings
 from hypothesis import strategies as st
-from tests.chance import cases
+from tests.chance import cases, rest
 from tests.conformance.strategies import KINDS, WINDOWS, Case, case
 
 import sparkleene as sk
@@ -347,11 +347,13 @@ def long_rows(seed: int, n: int, ties: bool) -> list[dict[str, Any]]:
     return rows
 
 
+ASKED = [
+    (name, returns) for i, name in enumerate(LONG) for returns in (list(RETURNS) if i % 2 else reversed(RETURNS))
+]
 LENGTHS = [(1, 200, True), (2, 900, False), (3, 1500, True)]
 
 
-@pytest.mark.parametrize("returns", RETURNS)
-@pytest.mark.parametrize("name", LONG)
+@pytest.mark.parametrize(("name", "returns"), [*ASKED[::2], *rest(ASKED[1::2])])
 def test_long_streams(name: str, returns: str) -> None:
     text = f"{RETURNS[returns]} {LONG[name]}"
     for seed, n, ties in LENGTHS:

@@ -64,6 +64,7 @@ def test_a_place_that_cannot_be_written_is_told(java: str, tmp_path: Path) -> No
     assert keep_classes(java).startswith("not kept: ")
 
 
+@pytest.mark.repeat
 @pytest.mark.spark
 def test_an_archive_that_does_not_fit_does_no_harm(java: str) -> None:
     keep(java, b"no archive at all")
