@@ -265,7 +265,9 @@ class Bench:
         yield workers("NEXT", sk.query(RISING, **COLUMNS), frame, "shuffle")
 
     def keys(self) -> Iterator[Line]:
-        """Compare many keys of 20 events each with few keys of many."""
+        """Compare many keys of 20 events each with few keys of many, and with Spark's own count of the same files."""
+        from pyspark.sql import functions as F
+
         number = 4 * self.rows // 20
         users = np.random.default_rng(0).permutation(np.repeat(np.arange(number), 20))
         paths = write(self.folder / "keys", 4, 5 * number, users)
@@ -274,11 +276,14 @@ class Bench:
             for way in ("shuffle", "by path")
             for of, some in (("many", paths), ("few", self.paths[:4]))
         }
+        hour = F.window("ts", "1 hour")
+        jobs["Spark", "many"] = lambda: self.frame(paths).groupBy("user", hour).count()
         found = measure(jobs, self.repeat)
-        for way in ("shuffle", "by path"):
+        for way, bound in (("shuffle", "<= 2"), ("by path", "<= 1")):
             many, few = found[way, "many"], found[way, "few"]
             same(f"{number:,} keys", many, found["shuffle", "many"])
             yield ratio(f"{number:,} keys / {USERS:,} keys, {way}", many, few, "<= 2")
+            yield ratio(f"{number:,} keys, {way} / groupBy.count", many, found["Spark", "many"], bound)
 
     def users(self) -> Iterator[Line]:
         """Compare one file by path with Spark's own count, around where matrices give way to rows."""
