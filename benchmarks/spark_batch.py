@@ -265,7 +265,7 @@ class Bench:
         yield workers("NEXT", sk.query(RISING, **COLUMNS), frame, "shuffle")
 
     def keys(self) -> Iterator[Line]:
-        """Compare many keys of 20 events each with few keys of many, and with Spark's own count of the same files."""
+        """Compare many keys of 20 events each with few of many, and with Spark's own count of the same files."""
         from pyspark.sql import functions as F
 
         number = 4 * self.rows // 20
