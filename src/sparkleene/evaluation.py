@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from sparkleene.plan.part import Part
     from sparkleene.spark.request import Request
     from sparkleene.spark.source import Source
-    from sparkleene.workload.merge import Joint
+    from sparkleene.workload.joints import Joint
     from sparkleene.workload.stats import Stats
 
 Engine = Literal["local", "spark"]
@@ -78,7 +78,7 @@ class PreparedWorkload:
 
     def joints(self, columns: Columns) -> list[Joint]:
         """Return the parts whose windows can be made of common panes."""
-        from sparkleene.workload.merge import find_joints
+        from sparkleene.workload.joints import find_joints
 
         if self.sharing in (None, "never"):
             return []
@@ -178,7 +178,7 @@ class PreparedWorkload:
 
     def check_output_mode(self, data: Any, output_mode: str | None) -> None:
         """Raise if an output mode is given for data on Spark that is no stream."""
-        if output_mode is not None and not (is_spark(data) and to_spark(data).isStreaming):
+        if output_mode is not None and not is_stream(data):
             raise self.mistake("an output mode is for streams", "leave it out, or pass a streaming DataFrame")
 
     def check_local(self, strategy: str | None, output_mode: str | None) -> None:
@@ -238,7 +238,7 @@ class PreparedWorkload:
 
         What is returned is what `run` returns.
         """
-        if not (is_spark(data) and to_spark(data).isStreaming):
+        if not is_stream(data):
             raise self.mistake("a checkpoint is for streams", "leave it out, or pass a streaming DataFrame")
         from sparkleene.spark.generations import run_from
         from sparkleene.spark.shared_counts import open_counts, reader_of
@@ -273,11 +273,12 @@ class PreparedWorkload:
             source, requests = self.ask_spark(data, strategy, output_mode)
             if self.sharing is None:
                 return like_data(source.run(requests), data), None
+            requests = [*source.group(requests)]
             from sparkleene.spark.shared_counts import open_counts, reader_of
 
             counts = open_counts(source.spark)
             result = source.run([replace(request, counts=counts) for request in requests])
-            return like_data(result, data), reader_of(counts, self.parts(tuple(source.columns)))
+            return like_data(result, data), reader_of(counts, [request.part for request in requests])
         self.check_local(strategy, output_mode)
         from sparkleene.workload.run import unite_results
 
@@ -290,6 +291,11 @@ class PreparedWorkload:
 def is_spark(data: Any) -> bool:
     """Tell whether data is a DataFrame of Spark, classic, Connect or pandas on Spark, without importing Spark."""
     return any(kind.__module__.startswith("pyspark.sql.") for kind in type(data).__mro__) or _is_pandas(data)
+
+
+def is_stream(data: Any) -> bool:
+    """Tell whether data is a streaming DataFrame."""
+    return is_spark(data) and bool(to_spark(data).isStreaming)
 
 
 def to_spark(data: Any) -> Any:

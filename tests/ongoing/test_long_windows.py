@@ -131,7 +131,7 @@ def advanced(panes: int, rate: int) -> tuple[list[int], list[int], list[int]]:
         ):
             for evaluated in bucket.advance(begin // rate + STEP - 2):
                 found += write_results(evaluated).to_pylist()
-        tables = [table for call in reader.call_args_list for table in (call.args[1], *call.args[2])]
+        tables = [table for call in reader.call_args_list for table in (call.args[1].rows, *call.args[1].units)]
         read.append(sum(table.num_rows for table in tables))
         written.append(sum(call.args[3] for call in writer.call_args_list if call.args[1] != PENDING))
         kept.append(sum(segment.rows for segment in bucket.segments))

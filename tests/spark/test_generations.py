@@ -41,6 +41,10 @@ pytestmark = pytest.mark.spark
 SLIDING = "WITHIN 10 seconds SLIDE 5 seconds"
 POOL = {
     "pairs": [TEXTS["pairs"], TEXTS["pairs"].replace("SEQ(A, B)", "SEQ(B, A)")],
+    "later": [
+        TEXTS["pairs"].replace("10 seconds SLIDE 5", length)
+        for length in ("20 seconds SLIDE 10", "4 seconds SLIDE 2")
+    ],
     "runs": [TEXTS["runs"], TEXTS["runs"].replace("SLIDE 5", "SLIDE 10")],
     "alone": [TEXTS["alone"]],
     "parts": [TEXTS["parts"], TEXTS["parts"].replace("6 seconds", "9 seconds")],

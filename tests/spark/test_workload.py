@@ -28,6 +28,7 @@ from sparkleene.language import parse, to_text
 from sparkleene.ongoing.compose import why_not_combined
 from sparkleene.spark import packing, results, tasks
 from sparkleene.spark.by_path import Packer
+from sparkleene.spark.lower import lower_table
 from sparkleene.spark.request import Request, lower_together
 from sparkleene.spark.results import make_jobs, schema_of
 from sparkleene.spark.sorting import EvaluateSorted
@@ -132,9 +133,10 @@ PANES = ("WITHIN 4 SLIDE 2", "WITHIN 6 SLIDE 3", "WITHIN 12 SLIDE 4")
 @settings(max_examples=cases(40))
 def test_windows_share_panes_in_tasks(data: st.DataObject) -> None:
     limits = data.draw(st.lists(st.integers(0, 2), min_size=3, max_size=3))
+    key = data.draw(st.sampled_from(["k", "A.k"]))
     texts = {
-        f"{kind}{i}": f"RETURN k AS {kind}k, COUNT(*) AS n{i}, SUM(A.v) AS s PATTERN {pattern} "
-        f"WHERE [k] AND A.v >= {limit} GROUP-BY k {window}"
+        f"{kind}{i}": f"RETURN {key} AS {kind}k, COUNT(*) AS n{i}, SUM(A.v) AS s PATTERN {pattern} "
+        f"WHERE [{key}] AND A.v >= {limit} GROUP-BY {key} {window}"
         for i, (window, limit) in enumerate(zip(PANES, limits, strict=True))
         for kind, pattern in (("a", "SEQ(A+, B)"), ("b", "SEQ(A, B+)"))
     }
@@ -149,6 +151,25 @@ def test_windows_share_panes_in_tasks(data: st.DataObject) -> None:
     for sharing in ("always", "auto"):
         made = workload(texts, sharing)  # type: ignore[arg-type]
         agree(made, through_tasks(made, rows, "shuffle"), expected)
+
+
+def test_panes_are_shared_where_conditions_differ() -> None:
+    texts = {
+        f"q{i}": f"RETURN COUNT(*) PATTERN SEQ(A+, B) WHERE A.v >= {i} {window}" for i, window in enumerate(PANES)
+    }
+    requests = workload(texts, "always").prepared.requests(("time", "type", "v"))
+    rows = pa.table({"time": [0, 1, 2, 3], "type": list("AABC"), "v": [0, 2, 1, 2]})
+    schema = schema_of(requests, lambda one: result_schema(one.plan, rows, one.options, one.place))
+    lows = lower_together(requests, lambda term: True, [True] * 3)
+    [plan] = make_jobs([(requests, lows)], schema)
+    [joint] = plan.job.joints
+    part = joint.run.part
+    assert part.names == ("q0", "q1", "q2") and len(part.plan.bound.labels) == 4
+    columns = [lower_table(one.part, low, rows, one.options, 1) for one, low in zip(requests, lows, strict=True)]
+    flat = pa.table({name: table.column(name) for table in columns for name in table.column_names})
+    [name] = joint.run.options.masks
+    found = joint.add_labels(flat).column(name).to_pylist()
+    assert [bin(mask).count("1") for mask in found] == [1, 3, 1, 0]  # A of q0; of all three; B; C is nobody's
 
 
 class Sorting(packing.Compose):

@@ -114,7 +114,8 @@ class Workers:
         requests: Sequence[Request] = (),
     ) -> None:
         self.count = count
-        self.requests = [*requests] or made.prepared.requests(rows.names, None, "update" if update else None)
+        asked = [*requests] or made.prepared.requests(rows.names, None, "update" if update else None)
+        self.requests = streaming.share_panes(asked)
         self.lows = lower_together(self.requests, lambda term: masks, [masks for _ in self.requests])
         self.schema = schema_of(
             self.requests, lambda one: result_schema(one.plan, rows.empty_table(), one.options, one.place)
@@ -199,18 +200,24 @@ class Workers:
 
 @st.composite
 def given_workloads(
-    draw: st.DrawFn, semantics: str, most: int, kinds: Sequence[str]
+    draw: st.DrawFn, semantics: str, most: int, kinds: Sequence[str], mixed: bool = False
 ) -> tuple[dict[str, str], Given, dict[str, Any]]:
-    """Draw queries that a stream takes, in seconds, and a stream for them, as it comes."""
+    """Draw queries that a stream takes, in seconds, and a stream for them, as it comes.
+
+    If they are `mixed`, each has windows of its own, and is asked a second time in others.
+    """
     texts, case = draw(workloads(semantics, most))
-    numbers = draw(st.sampled_from(["double", "exact"]))
+    numbers = "double" if mixed else draw(st.sampled_from(["double", "exact"]))
     windowed: dict[str, str] = {}
     swapped: dict[Any, Any] = {}
+    if mixed:
+        texts |= {f"{name}_again": text for name, text in texts.items()}
     for name, text in texts.items():
         tree = parse(text)
-        if tree.within not in swapped:
-            swapped[tree.within] = parse(f"RETURN COUNT(*) PATTERN A {draw(windows(kinds))}").within
-        windowed[name] = to_text(replace(tree, within=swapped[tree.within]))
+        kind = name if mixed else tree.within
+        if kind not in swapped:
+            swapped[kind] = parse(f"RETURN COUNT(*) PATTERN A {draw(windows(kinds))}").within
+        windowed[name] = to_text(replace(tree, within=swapped[kind]))
     options = {"tiebreak": case.tiebreak, "numbers": numbers}
     good = {name: text for name, text in windowed.items() if taken(text, options)}
     assume(len(good) > 1)
@@ -289,8 +296,16 @@ def check_updates(made: Workload, given: Given, updates: Sequence[Rows]) -> None
 @settings(max_examples=cases(12), suppress_health_check=ONLY_NEW)
 def test_workers(semantics: str, data: st.DataObject, seed: int) -> None:
     kinds = TIMED if seed % 2 else TIMED[:-1]
-    sharing = "auto" if seed % 3 else "never"
+    sharing = ("never", "auto", "always")[seed % 3]
     check_workload(data.draw(given_workloads(semantics, 6, kinds)), seed, sharing)
+
+
+@pytest.mark.parametrize("semantics", SEMANTICS)
+@given(data=st.data(), seed=st.integers(0, 2**32))
+@settings(max_examples=cases(12), suppress_health_check=ONLY_NEW)
+def test_windows_of_several_kinds(semantics: str, data: st.DataObject, seed: int) -> None:
+    drawn = data.draw(given_workloads(semantics, 3, TIMED[:-1], mixed=True))
+    check_workload(drawn, seed, "always" if seed % 2 else "auto")
 
 
 @given(data=st.data(), seed=st.integers(0, 2**32))
@@ -339,6 +354,40 @@ def test_windows_and_keys_differ_among_parts() -> None:
         found = [row for rows in workers.run(batches, 6000) for row in rows if row["window_end"] < at(10**5)]
         assert plain(found) == plain(over(made, pa.concat_tables(batches)))
         assert {row["query"] for row in found} == set(TEXTS)
+
+
+FALLS = "RETURN k, COUNT(*) AS n, SUM(A.k) AS s PATTERN SEQ(A+, B) WHERE [k] GROUP-BY k"
+
+
+def test_windows_made_of_common_panes() -> None:
+    lengths = {
+        "short": "4 seconds SLIDE 2 seconds",
+        "long": "12 seconds SLIDE 4 seconds",
+        "day": "1 day SLIDE 1 day",
+    }
+    made = workload({name: f"{FALLS} WITHIN {length}" for name, length in lengths.items()})
+    batches = [
+        *rows_of("a1 b3 a2 c5", "b4 a7 c8 c6"),
+        *rows_of("a11 b12 a12 c13", "b14", k=2),
+        *rows_of("a21 b22", "a40 b41 a42", "a1000000"),
+    ]
+    for count in (1, 3):
+        workers = Workers(made, SIMPLE, count)
+        assert [request.part.names for request in workers.requests] == [("short", "long"), ("day",)]
+        found = [row for rows in workers.run(batches, 6000) for row in rows if row["window_end"] < at(10**5)]
+        assert plain(found) == plain(over(made, pa.concat_tables(batches)))
+        assert {row["query"] for row in found} == set(lengths)
+
+
+def test_what_windows_of_common_panes_wait_for() -> None:
+    texts = {
+        "short": f"{FALLS} WITHIN 4 seconds SLIDE 2 seconds",
+        "long": f"{FALLS} WITHIN 12 seconds SLIDE 4 seconds",
+    }
+    workers = Workers(workload(texts), SIMPLE, 1)
+    [*_] = workers.run(rows_of("a1 b3"), 1000)
+    # of short from -2, 0 and 2 s on, the first of which has ended; of long from -8, -4 and 0 s on
+    assert (workers.told["open"], workers.told["end"]) == (5, int(at(4).timestamp() * 1000))
 
 
 def test_labels_that_are_found_by_workers() -> None:
@@ -460,7 +509,7 @@ def test_some_partitions_have_no_bucket() -> None:
 
 def test_parts_without_a_key_are_spread() -> None:
     texts = {f"q{i}": f"RETURN COUNT(*) PATTERN A WITHIN {i} seconds SLIDE {i} seconds" for i in range(1, 8)}
-    stream = Workers(workload(texts | {"k": TEXTS["pairs"]}), SIMPLE).stream
+    stream = Workers(workload(texts | {"k": TEXTS["pairs"]}, "never"), SIMPLE).stream
     with spread(4):
         numbers = [some[0] for some in stream.bucket_ids() if len(some) == 1]
     assert numbers[0] == 0

@@ -88,7 +88,12 @@ def _mask_type(bound: Bound, place: Place) -> np.dtype[Any]:
     if count > 64:
         message = f"the pattern has {count} labels, and 64 is the most"
         raise place.mistake("too-many-labels", message, help="repeat a label, or split the query")
-    return np.dtype(np.uint8 if count <= 8 else np.uint64)  # two forms of a kernel are enough
+    return mask_type(count)
+
+
+def mask_type(labels: int) -> np.dtype[Any]:
+    """Return a type that has a bit for each of so many labels: two forms of a kernel are enough."""
+    return np.dtype(np.uint8 if labels <= 8 else np.uint64)
 
 
 def _defined_types(bound: Bound, table: pa.Table, dtype: np.dtype[Any], place: Place) -> Masks:

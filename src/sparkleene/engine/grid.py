@@ -105,10 +105,11 @@ class Grid:
         """Return the windows that hold rows: sub-stream, number, rows from, rows to, and how many hold the same."""
         return self._slide(clock, bounds, self.span, self.step)
 
-    def by_panes(self) -> Grid:
-        """Return the same windows by a clock that numbers the panes."""
-        span, step = self.span // self.width, self.step // self.width
-        return Grid(0, span, step, 1, self.pane, False, lambda time: time, self.columns)
+    def by_panes(self, of: Grid | None = None) -> Grid:
+        """Return the same windows by a clock that numbers panes: their own, or smaller ones of another grid."""
+        of = of or self
+        base, span, step = (time // of.width for time in (self.base - of.base, self.span, self.step))
+        return Grid(base, span, step, 1, of.pane, False, lambda time: time, self.columns)
 
     def check(self, clock: Array, bounds: Array) -> None:
         """Raise if the windows reach beyond the range of their clock, or are too many."""

@@ -54,6 +54,7 @@ class Evaluated:
     each: Mapping[str, Array] = field(default_factory=dict)  # of outputs over events, the parts of each window
     spreads: Mapping[int, Array] = field(default_factory=dict)  # of outputs, by their places; see find_spreads
     longs: Mapping[int, Array] = field(default_factory=dict)  # of outputs, by their places; see find_long_counts
+    members: tuple[int, ...] | None = None  # whose windows these are, by place; None for all queries of the part
 
 
 @dataclass(frozen=True)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -13,8 +13,9 @@ from sparkleene.columns.fields import value_type
 from sparkleene.columns.reading import EngineOptions
 from sparkleene.columns.times import Time
 from sparkleene.engine import cost
-from sparkleene.engine.arrays import Arrays
+from sparkleene.engine.arrays import Arrays, Recipe
 from sparkleene.engine.execute import Results, run_windows, stretch_matrices
+from sparkleene.engine.grid import Grid
 from sparkleene.engine.memo import Memo
 from sparkleene.engine.run import Evaluated, Run
 from sparkleene.engine.substreams import SubStreams, instants, order_rows, read_only
@@ -92,6 +93,31 @@ def compose(run: Run, units: pa.Table, table: pa.Table, wanted: KeyRange = None)
     if not units.num_rows:
         rows, arrays, recipe, windows = run.prepare(table, wanted)
         return Evaluated(run.part, recipe, rows, windows, run_windows(arrays, windows, run.threads))
+    ordered = order_units(run, units, table)
+    if ordered is None:
+        return None
+    grid = run.clock(table).grid
+    return ordered.evaluate(run, None if grid is None else grid.by_panes(), wanted)
+
+
+class OrderedUnits(NamedTuple):
+    """Stretches of rows and units in the order of sub-streams and time, by the panes that they are in."""
+
+    rows: SubStreams
+    arrays: Arrays
+    recipe: Recipe
+    matrix: Array
+    low: Array
+
+    def evaluate(self, run: Run, grid: Grid | None, wanted: KeyRange) -> Evaluated:
+        """Evaluate windows that lie by the numbers of panes."""
+        windows = grid_windows(self.rows, grid).within(wanted)
+        results = _multiply(self.arrays, self.matrix, self.low, windows, run.threads)
+        return Evaluated(run.part, self.recipe, self.rows, windows, results)
+
+
+def order_units(run: Run, units: pa.Table, table: pa.Table) -> OrderedUnits | None:
+    """Put units and the rows after them in order; return None where `compose` does."""
     time, _, grid, *_ = run.clock(table)
     rows = run.order(table, time)
     absolute = with_absolute_keys(table, *run.arrays(table, rows), rows, run.place)
@@ -141,8 +167,7 @@ def compose(run: Run, units: pa.Table, table: pa.Table, wanted: KeyRange = None)
         mask=np.ones(start.size, np.uint8),
         known_ties=False,
     )
-    windows = grid_windows(merged, None if grid is None else grid.by_panes()).within(wanted)
-    return Evaluated(run.part, recipe, merged, windows, _multiply(arrays, matrix, low, windows, run.threads))
+    return OrderedUnits(merged, arrays, recipe, matrix, low)
 
 
 def order_pieces(run: Run, keys: dict[str, pa.Array], units: pa.Table, first: Array) -> SubStreams:

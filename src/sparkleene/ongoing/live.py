@@ -33,10 +33,10 @@ from sparkleene.columns.ipc import to_bytes, to_table
 from sparkleene.columns.keys import codes, combine_codes
 from sparkleene.engine.grid import Clock, Grid, Trailing
 from sparkleene.engine.run import Evaluated, Run
-from sparkleene.engine.windows import KeyRange
 from sparkleene.language.bound import Drawn, Piece
 from sparkleene.ongoing.compose import compose, why_not_combined
 from sparkleene.ongoing.identity import compare_identities
+from sparkleene.ongoing.kinds import Kinds, Range, compose_kinds, evaluate_rows, find_kinds
 from sparkleene.ongoing.seal import checksum, damage_error, seal, unseal
 from sparkleene.ongoing.segments import FAN, PENDING, ROWS, UNITS, WHOLE, Segment, Store, find_joint, split, sums_up
 from sparkleene.ongoing.settled import find_panes, join_settled, join_tables, settle_rows, sum_up
@@ -62,6 +62,13 @@ class Packed(NamedTuple):
     first: int  # the least and greatest time
     last: int
     counted: Array | None = None  # which rows are counted here if they are late; None for all
+
+
+class Kept(NamedTuple):
+    """What windows are made of: rows, and units of rows that were folded before them."""
+
+    rows: pa.Table
+    units: list[pa.Table]
 
 
 @dataclass(frozen=True)
@@ -94,8 +101,21 @@ class Live:
         tenure = self.tenure
         if tenure is None or not tenure.is_bounded:
             return Reach()
-        begin, end = (None if time is None else self.clock(time) for time in (tenure.begin, tenure.end))
-        return find_reach(self.windows, begin, end)
+        return find_reach(self.windows, *self._borders, self.run.part.is_mixed)
+
+    @property
+    def _borders(self) -> tuple[int | None, int | None]:
+        """From when to when windows start that are served, in the unit that they are of."""
+        found = (None, None) if self.tenure is None else (self.tenure.begin, self.tenure.end)
+        begin, end = (None if time is None else self.clock(time) for time in found)
+        return begin, end
+
+    @cached_property
+    def kinds(self) -> Kinds | None:
+        """The kinds of windows, None where there is one."""
+        if not self.run.part.is_mixed:
+            return None
+        return find_kinds(self.run, self.schema.empty_table(), *self._borders)
 
     def clock(self, milliseconds: int) -> int:
         """Return a time in milliseconds in the unit that windows are of."""
@@ -127,15 +147,35 @@ class Live:
         windows = self.windows
         return windows.span // windows.width if isinstance(windows, Grid) and self.folds else 0
 
-    def evaluate(self, rows: pa.Table, units: list[pa.Table], wanted: KeyRange, zeros: bool) -> Evaluated:
-        """Evaluate some windows from the rows and units that they are made of."""
-        if not units:
-            return self.run.evaluate(rows, wanted, zeros, pruned=False)  # the status counts sub-streams
-        found = compose(self.run, join_tables(units), rows, wanted)
+    def evaluate(self, kept: Kept, after: int, last: int) -> Iterator[Evaluated]:
+        """Evaluate the windows that end after one window, but not after another."""
+        wanted = [(after, last)] if self.kinds is None else self.kinds.list_ended(after, last)
+        yield from self._evaluate(kept, wanted, False)
+
+    def evaluate_early(self, kept: Kept, after: int, last: int) -> Iterator[Evaluated]:
+        """Evaluate the windows that end after one window and do not start after another, as they are so far."""
+        wanted = [(after, last)] if self.kinds is None else self.kinds.list_started(after, last)
+        yield from self._evaluate(kept, wanted, not self.plan.machine.monotone)
+
+    def _evaluate(self, kept: Kept, wanted: list[Range], zeros: bool) -> Iterator[Evaluated]:
+        """Evaluate some windows of each kind from the rows and units that they are made of."""
+        run, kinds, rows = self.run, self.kinds, kept.rows
+        if not kept.units:
+            if kinds is not None:
+                yield from evaluate_rows(run, kinds, wanted, rows)
+            else:
+                yield run.evaluate(rows, wanted[0], zeros, pruned=False)  # the status counts sub-streams
+            return
+        units = join_tables(kept.units)
+        if kinds is not None:
+            found = compose_kinds(run, kinds, wanted, units, rows)
+        else:
+            one = compose(run, units, rows, wanted[0])
+            found = None if one is None else [one]
         if found is None:
             message = "folded rows do not fit those after them: MIN or MAX meets the greatest doubles"
-            raise self.run.place.error("overflow", message, help="leave such rows out")
-        return found
+            raise run.place.error("overflow", message, help="leave such rows out")
+        yield from found
 
 
 def _is_narrow(type: pa.DataType) -> bool:
@@ -281,9 +321,9 @@ class Bucket:
             after = windows.last_before(windows.clock_at(min(s.first for s in self.segments)))
             after = after if self.done is None else max(after, self.done)
             if after < over:
-                rows, units = self._between(after + 1, over)
-                if rows.num_rows or units:
-                    yield live.evaluate(rows, units, (after, over), False)
+                kept = self._between(after + 1, over)
+                if kept.rows.num_rows or kept.units:
+                    yield from live.evaluate(kept, after, over)
             needed = windows.time_at(windows.start(over + 1))
             self._drop([s for s in self.segments if s.last < needed])
             self._trim(needed)
@@ -342,14 +382,13 @@ class Bucket:
         after = after if self.done is None else max(after, self.done)
         if after >= last:
             return
-        rows, units = self._between(after + 1, last)
+        kept = self._between(after + 1, last)
         bound = live.plan.bound
         keys = [k for k in live.plan.universal if k in bound.group]
         paths = [bound.keys[k].path[0] for k in keys]
-        rows = _among(rows, paths, new, paths)
-        units = [_among(table, [f"k{k}" for k in keys], new, paths) for table in units]
-        there = [table for table in units if table.num_rows]
-        yield live.evaluate(rows, there, (after, last), not live.plan.machine.monotone)
+        rows = _among(kept.rows, paths, new, paths)
+        units = [_among(table, [f"k{k}" for k in keys], new, paths) for table in kept.units]
+        yield from live.evaluate_early(Kept(rows, [table for table in units if table.num_rows]), after, last)
 
     # ---- segments
 
@@ -382,7 +421,7 @@ class Bucket:
         lost = {segment.number for segment in gone}
         self.segments = [s for s in self.segments if s.number not in lost]
 
-    def _between(self, first: int, last: int) -> tuple[pa.Table, list[pa.Table]]:
+    def _between(self, first: int, last: int) -> Kept:
         """Return the rows from the start of one window to the end of another, and the units that reach there."""
         windows = self.live.windows
         begin, end = windows.time_at(windows.start(first)), windows.time_at(windows.end(last))
@@ -402,7 +441,7 @@ class Bucket:
                 times = self.live.times(table)
                 table = table.filter(pa.array((times >= begin) & (times < end)))
             rows.append(table)
-        return pa.concat_tables(rows, promote_options="permissive"), units
+        return Kept(pa.concat_tables(rows, promote_options="permissive"), units)
 
     def _trim(self, needed: int) -> None:
         """Rewrite segments of which half or more is before the time from which rows are needed."""

@@ -35,7 +35,12 @@ def look_ahead(bucket: Bucket) -> Outlook:
     after = windows.last_before(windows.clock_at(first))
     after = after if bucket.done is None else max(after, bucket.done)
     started = windows.last_started(windows.clock_at(last))
-    count = (started if live.reach.last is None else min(started, live.reach.last)) - after
-    if count <= 0:
+    started = started if live.reach.last is None else min(started, live.reach.last)
+    if started <= after:
         return Outlook(rows, 0)
-    return Outlook(rows, count, live.milliseconds(windows.time_at(windows.end(after + 1))))
+    ranges, grids = [(after, started)], [windows]
+    if live.kinds is not None:
+        ranges, grids = live.kinds.list_started(after, started), [kind.grid for kind in live.kinds.each]
+    ends = [grid.end(one + 1) for grid, (one, two) in zip(grids, ranges, strict=True) if one < two]
+    count = sum(two - one for one, two in ranges)
+    return Outlook(rows, count, live.milliseconds(windows.time_at(min(ends))) if ends else None)

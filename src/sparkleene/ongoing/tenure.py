@@ -54,14 +54,19 @@ class Reach(NamedTuple):
         return found
 
 
-def find_reach(windows: Grid | Trailing, begin: int | None, end: int | None) -> Reach:
-    """Return which windows start from one time on and before another."""
+def find_reach(windows: Grid | Trailing, begin: int | None, end: int | None, mixed: bool = False) -> Reach:
+    """Return which windows start from one time on and before another.
+
+    If they are `mixed`, shorter ones may end before the first of these does.
+    """
 
     def before(time: int) -> int:
         return windows.last_started(windows.clock_at(time - 1))
 
     after, last = (None if time is None else before(time) for time in (begin, end))
     first = None if after is None else windows.time_at(windows.start(after + 1))
+    if mixed and begin is not None:
+        after = windows.last_closed(windows.clock_at(begin))
     return Reach(after, last, first, None if last is None else windows.time_at(windows.end(last)))
 
 

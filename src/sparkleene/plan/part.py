@@ -6,6 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 from sparkleene.errors import Place
+from sparkleene.language.bound import Drawn, Window
 from sparkleene.plan.plan import Plan
 
 
@@ -50,6 +51,20 @@ class Part:
     def is_shared(self) -> bool:
         """Whether there are several queries."""
         return len(self.members) > 1
+
+    @property
+    def windows(self) -> tuple[Window | Drawn | None, ...]:
+        """The different windows of the queries."""
+        return tuple(dict.fromkeys(member.plan.bound.window for member in self.members))
+
+    @property
+    def is_mixed(self) -> bool:
+        """Whether queries have different windows; the part's own is then made of the panes of all."""
+        return len(self.windows) > 1
+
+    def find_members(self, window: Window | Drawn | None) -> tuple[int, ...]:
+        """Return the places of the queries that have a window."""
+        return tuple(k for k, member in enumerate(self.members) if member.plan.bound.window == window)
 
     def map(self, change: Callable[[Plan], Plan]) -> Part:
         """Return the part with all of its plans changed in one way."""

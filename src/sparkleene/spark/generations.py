@@ -40,7 +40,8 @@ from sparkleene.spark.state.ledger import (
 )
 from sparkleene.spark.state.standing import Standing, number_parts, spread_keys
 from sparkleene.spark.workers import check_workers
-from sparkleene.workload.merge import divide, merge
+from sparkleene.workload.joints import divide_stream, merge_stream
+from sparkleene.workload.merge import divide
 
 
 @dataclass(frozen=True)
@@ -57,8 +58,9 @@ class Wanted:
         """Return queries in parts that are evaluated together."""
         if self.sharing == "never":
             return [[self.alone[name]] for name in names]
-        members = [self.alone[name].part.members[0] for name in names]
-        return [[self.alone[name] for name in part.names] for part in divide(members, self.sharing == "always")]
+        members, always = [self.alone[name].part.members[0] for name in names], self.sharing == "always"
+        parts = divide_stream(divide(members, always), self.alone[names[0]].options, always)
+        return [[self.alone[name] for name in part.names] for part in parts]
 
     def keep(self, name: str) -> KeptQuery:
         """Return a query as a checkpoint keeps it."""
@@ -187,7 +189,7 @@ def _merge(alone: Sequence[Request]) -> Part:
     members: list[Member] = [one.part.members[0] for one in alone]
     if len(members) == 1:
         return alone[0].part
-    part = merge(members, always=True)
+    part = merge_stream(members, always=True)
     if part is None:
         message = f"{', '.join(member.name for member in members)} are no longer evaluated together in this release"
         help = "go on with the release that the checkpoint was written by"

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple
+from collections.abc import Callable, Hashable, Iterator, Sequence
+from dataclasses import replace
+from typing import NamedTuple
 
 import pyarrow as pa
 from pyspark.sql import Column, DataFrame
@@ -21,8 +22,8 @@ from sparkleene.spark.jobs import Job
 from sparkleene.spark.lower import Lowered, Lowering, lower
 from sparkleene.spark.request import Request, col, map_batches
 from sparkleene.spark.sql.values import BOOLEAN
-from sparkleene.workload.merge import find_joints
-from sparkleene.workload.run import JointRun, unite_schemas
+from sparkleene.workload.joints import find_joints
+from sparkleene.workload.run import JointRun, Relabelling, unite_schemas
 
 _DIGITS, _LONG = T.DecimalType(38, 0), T.LongType()  # types as text would make Spark parse it
 
@@ -55,40 +56,61 @@ def make_jobs(families: Sequence[tuple[Sequence[Request], Sequence[Lowered]]], s
     whole = all(_is_whole(low, _common(lows)) for _, lows in families for low in lows)
     partial = not whole and not _spark_adds_up(every)
     columns = task_columns(every, schema, partial)
-    return [JobPlan(lows, make_job(requests, lows, columns, partial), whole) for requests, lows in families]
+    return [
+        JobPlan(lows, replace(make_job(requests, lows, columns, partial), joints=_joints(requests, lows)), whole)
+        for requests, lows in families
+    ]
 
 
 def make_job(requests: Sequence[Request], lows: Sequence[Lowered], columns: pa.Schema, partial: bool) -> Job:
     """Return what tasks need to know of parts over one table."""
     runs = tuple(Run(low.part, low.options) for low in lows)
-    joints = _joints(requests, lows) if len(runs) > 1 and requests[0].shares else ()
     counts = next((one.counts for one in requests if one.counts is not None), None)
-    return Job(runs, columns, partial, requests[0].named, _common(lows), joints, requests[0].shares, counts)
+    return Job(runs, columns, partial, requests[0].named, _common(lows), (), requests[0].shares, counts)
 
 
 def _joints(requests: Sequence[Request], lows: Sequence[Lowered]) -> tuple[JointRun, ...]:
-    """Return the parts that may share panes: those with the same labels, which are then read from one column."""
-    found = []
+    """Return the parts that may share panes: those of which all columns are there, and the masks of labels."""
+    if not requests[0].shares:
+        return ()
+    found: list[JointRun] = []
     places = {request.part.names: i for i, request in enumerate(requests)}
     always = requests[0].options.forced_bursts is not None
     for joint in find_joints([request.part for request in requests], always):
         members = [places[part.names] for part in joint.members]
-        same = all(_labels(joint.part) == _labels(requests[i].part) for i in members)
-        if not same or not all(lows[i].options.masks for i in members):
+        if not all(lows[i].options.masks for i in members):
             continue
         known = {term_to_text(term) for _, term in lows[0].columns}
-        how = Lowering(lambda term: term_to_text(term) in known, True, dict(lows[0].columns))  # noqa: B023
+        rank = len(requests) + len(found)  # no part has it
+        how = Lowering(lambda term: term_to_text(term) in known, True, dict(lows[0].columns), rank)  # noqa: B023
         low = lower(joint.part, requests[members[0]].options, how)
         if low.columns == lows[0].columns:
-            run = Run(low.part, lows[members[0]].options)
-            found.append(JointRun(run, tuple(lows[i].part for i in members)))
+            labels = tuple(_find_labels(joint.part, low, [(requests[i].part, lows[i]) for i in members]))
+            run = Run(low.part, replace(lows[members[0]].options, masks=low.options.masks))
+            found.append(JointRun(run, tuple(lows[i].part for i in members), labels))
     return tuple(found)
 
 
-def _labels(part: Part) -> tuple[Any, ...]:
-    """Return what decides which rows have which labels."""
+def _find_labels(whole: Part, low: Lowered, parts: Sequence[tuple[Part, Lowered]]) -> Iterator[Relabelling]:
+    """Yield how the masks of a part are made of those of others that have all of its labels."""
+    for name, kinds in zip(low.options.masks, (_labels, _types), strict=False):
+        bits = {
+            kind: (other.options.masks[0 if kinds is _labels else -1], bit)
+            for part, other in parts
+            for bit, kind in enumerate(kinds(part))
+        }
+        yield Relabelling(name, tuple(bits[kind] for kind in kinds(whole)))
+
+
+def _labels(part: Part) -> list[Hashable]:
+    """Return for each label what decides which rows have it."""
     bound = part.plan.bound
-    return tuple(label.type for label in bound.labels), bound.local, bound.types
+    return [(label.type, terms) for label, terms in zip(bound.labels, bound.local, strict=True)]
+
+
+def _types(part: Part) -> list[Hashable]:
+    """Return the types of the labels."""
+    return [label.type for label in part.plan.bound.labels]
 
 
 def task_columns(lows: Sequence[Lowered], schema: pa.Schema, parts: bool) -> pa.Schema:

@@ -44,6 +44,9 @@ class Source(Protocol):
     def spark(self) -> SparkSession:
         """The session."""
 
+    def group(self, requests: Sequence[Request]) -> Sequence[Request]:
+        """Return the requests as they are evaluated: some of them may become one."""
+
     def run(self, requests: Sequence[Request]) -> DataFrame:
         """Return the results of all requests, as a DataFrame that is not evaluated yet."""
 
@@ -76,6 +79,10 @@ class FrameSource:
         self.columns = list(frame.columns)
         self.spark = frame.sparkSession
         self.zone = zone(self.spark)
+
+    def group(self, requests: Sequence[Request]) -> Sequence[Request]:
+        """Leave them: what they share is decided when rows are seen."""
+        return requests
 
     def run(self, requests: Sequence[Request]) -> DataFrame:
         """Evaluate each family of requests in a job of its own."""
@@ -120,6 +127,10 @@ class ParquetSource:
         self.files = discover(paths, self.zone)
         self.columns: list[str] = self.files.schema.names
 
+    def group(self, requests: Sequence[Request]) -> Sequence[Request]:
+        """Leave them: what they share is decided when rows are seen."""
+        return requests
+
     def run(self, requests: Sequence[Request]) -> DataFrame:
         """Evaluate requests that may share in one job, and the others in one each."""
         check_workers(self.spark)
@@ -161,6 +172,12 @@ class ParquetSource:
 
 class StreamSource(FrameSource):
     """A streaming DataFrame."""
+
+    def group(self, requests: Sequence[Request]) -> Sequence[Request]:
+        """Put those together whose windows are made of common panes."""
+        from sparkleene.spark import streaming
+
+        return streaming.share_panes(requests)
 
     def run(self, requests: Sequence[Request]) -> DataFrame:
         """Evaluate all requests with one scan and one state."""

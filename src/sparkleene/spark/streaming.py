@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -23,7 +24,7 @@ from sparkleene.plan.text import count, term_to_text
 from sparkleene.spark import batch
 from sparkleene.spark.having import check_finish, finish_results
 from sparkleene.spark.lower import Lowered, Lowering, lower
-from sparkleene.spark.request import Request, col, map_batches, partitions
+from sparkleene.spark.request import Request, col, join_requests, map_batches, partitions
 from sparkleene.spark.results import combine_parts, make_job, raise_errors, schema_of, task_columns
 from sparkleene.spark.session import PROVIDER, ROCKSDB, cores_here
 from sparkleene.spark.sql.types import empty_table
@@ -45,6 +46,7 @@ from sparkleene.spark.state.stream_job import (
     count_buckets,
 )
 from sparkleene.spark.status import METRIC_NAMES, METRICS
+from sparkleene.workload.joints import divide_stream
 from sparkleene.workload.run import QUERY
 
 MODES = ("append", "update")
@@ -85,6 +87,22 @@ def run(requests: Sequence[Request], frame: DataFrame) -> DataFrame:
     finished = finish_results(requests, whole, lambda one: batch.check_columns(one, frame))
     renamed = _rename_queries(requests, finished)
     return renamed if mode == "update" else _mark_time(requests, renamed, stage)
+
+
+def share_panes(requests: Sequence[Request]) -> Sequence[Request]:
+    """Return the requests of a workload with those in one whose windows are made of common panes."""
+    first = requests[0]
+    if not (first.named and first.shares) or first.standing is not None:
+        return requests
+    known = {request.part.names: request for request in requests}
+    alone = {one.part.names[0]: one for request in requests for one in request.queries}
+    always = first.options.forced_bursts is not None
+    parts = divide_stream([request.part for request in requests], first.options, always)
+    return [
+        known.get(part.names)
+        or replace(join_requests(part, [alone[name] for name in part.names], True), counts=first.counts)
+        for part in parts
+    ]
 
 
 def find_stage(frame: DataFrame) -> int:

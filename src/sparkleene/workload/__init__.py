@@ -9,7 +9,16 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, Unpack, get_args
 
 from sparkleene.errors import Place, mistake
-from sparkleene.evaluation import Engine, OutputMode, PreparedWorkload, Sharing, Strategy, is_spark, to_spark
+from sparkleene.evaluation import (
+    Engine,
+    OutputMode,
+    PreparedWorkload,
+    Sharing,
+    Strategy,
+    is_spark,
+    is_stream,
+    to_spark,
+)
 from sparkleene.language.query_files import read_query_file
 from sparkleene.options import HierarchyLike, QueryOptions, ReadingKeywords, list_options
 from sparkleene.query import Query
@@ -91,9 +100,10 @@ class Workload:
         if data is None or not self.prepared.goes_to_spark(data, engine):
             return explain(self.prepared.parts(None), self.sharing)
         source, requests = self.prepared.ask_spark(data)
+        requests = [*source.group(requests)]
         parts = [request.part for request in requests]
         lines = [f"  {name:<11} {text}" for name, text in source.explain(requests)]
-        return "\n".join([explain(parts, self.sharing), "Spark", *lines])
+        return "\n".join([explain(parts, self.sharing, is_stream(data)), "Spark", *lines])
 
     def plot(self, result: Any, value: str | None = None, *, most: int = 8) -> Charts:
         """Return a chart for each query, of its rows of a result; a notebook shows them one below the other.

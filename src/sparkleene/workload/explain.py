@@ -11,14 +11,14 @@ from sparkleene.language.bound import Window
 from sparkleene.plan.part import Part
 from sparkleene.plan.plan import Plan
 from sparkleene.plan.text import count
-from sparkleene.workload.merge import find_joints
+from sparkleene.workload.joints import find_joints
 
 MOST = 12  # names in a line
 OVERLAP = 2  # from so many windows to a row on, they may be put together from panes or rows
 
 
-def explain(parts: Sequence[Part], sharing: str) -> str:
-    """Tell how the parts of a workload are evaluated."""
+def explain(parts: Sequence[Part], sharing: str, streaming: bool = False) -> str:
+    """Tell how the parts of a workload are evaluated, over tables or while it is `streaming`."""
     total = sum(len(part.names) for part in parts)
     lines = [f"Workload of {total} quer{'y' if total == 1 else 'ies'}, sharing {sharing}"]
     orders: dict[tuple[str, ...], list[str]] = {}
@@ -38,7 +38,7 @@ def explain(parts: Sequence[Part], sharing: str) -> str:
             lines.append(f"  {'states':<11} {len(part.plan.machine.states)}")
             if sharing != "never" and total > 1:
                 lines.append(f"  {'because':<11} {_reason(part.plan)}")
-    if sharing != "never":
+    if sharing != "never" and not streaming:
         for joint in find_joints(parts, sharing == "always"):
             lines.append(f"Windows: {_list_names(joint.part.names)}")
             text = "common panes, or windows of all that hold the same rows once, "
@@ -53,6 +53,8 @@ def _together(part: Part) -> Iterator[tuple[str, str]]:
     states = len(plan.machine.states)
     apart = sum(len(member.plan.machine.states) for member in part.members)
     yield "states", f"{states} instead of {apart}"
+    if part.is_mixed:
+        yield "windows", f"of {len(part.windows)} kinds, made of panes that are kept once"
     if plan.backward is not None:
         ways = count(plan.directed.lookups, "way")
         yield ("direction", f"from the end of windows: events look for others in {ways} instead of {plan.lookups}")

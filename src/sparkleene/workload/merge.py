@@ -8,10 +8,10 @@ semantics, repetitions and negations; each query reads its results from the stat
 from __future__ import annotations
 
 from collections.abc import Hashable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from sparkleene.language.ast import And
-from sparkleene.language.bound import Bound, Key, Label, Output, Term, Window
+from sparkleene.language.bound import Bound, Key, Label, Output, Term
 from sparkleene.plan.aggregates import aggregates
 from sparkleene.plan.machine import MAX_NEGATED, MAX_STATES, MachineTooLarge, build
 from sparkleene.plan.part import Member, Part
@@ -24,33 +24,6 @@ MOST_LABELS = 62
 WORTH = 1.5  # how many times the numbers one pass over the rows may hold, for it saves the others
 
 
-@dataclass(frozen=True)
-class Joint:
-    """Parts that differ in their windows alone, and one part for all of their queries."""
-
-    part: Part
-    members: tuple[Part, ...]
-
-
-def find_joints(parts: Sequence[Part], always: bool = False) -> list[Joint]:
-    """Find the parts that differ in their windows, and can be evaluated together all the same."""
-    kinds: dict[Hashable, list[Part]] = {}
-    for part in parts:
-        bound = part.plan.bound
-        window = bound.window
-        slides = isinstance(window, Window) and window.slide is not None and window.unit != "events"
-        kind = _kind(part.members[0])
-        if slides and not part.plan.pairs and isinstance(kind, tuple):
-            semantics, _, *rest = kind
-            kinds.setdefault((semantics, *rest), []).append(part)
-    found = []
-    for members in kinds.values():
-        queries = [member for part in members for member in part.members]
-        if len(members) > 1 and (whole := merge(queries, always)) is not None:
-            found.append(Joint(whole, tuple(members)))
-    return found
-
-
 def divide(queries: Sequence[Member], always: bool = False) -> list[Part]:
     """Divide queries into parts that are evaluated together; the order is that of their first queries.
 
@@ -59,14 +32,17 @@ def divide(queries: Sequence[Member], always: bool = False) -> list[Part]:
     """
     kinds: dict[Hashable, list[Member]] = {}
     for query in queries:
-        kinds.setdefault(_kind(query), []).append(query)
+        kinds.setdefault(find_kind(query), []).append(query)
     found = [part for members in kinds.values() for part in _merge_or_halve(members, always)]
     order = {query.name: i for i, query in enumerate(queries)}
     return sorted(found, key=lambda part: order[part.names[0]])
 
 
-def _kind(query: Member) -> Hashable:
-    """Return what queries must have in common for one machine; a query that shares none has its own name."""
+def find_kind(query: Member) -> Hashable:
+    """Return what queries must have in common for one machine, their semantics and windows first.
+
+    A query that shares none has its own name.
+    """
     plan = query.plan
     bound = plan.bound
     typed = len(plan.universal) < len(bound.keys)
@@ -98,7 +74,7 @@ def _totals(plan: Plan) -> list[tuple[str, ...]]:
     )
 
 
-def _numbers(plan: Plan) -> int:
+def count_numbers(plan: Plan) -> int:
     """Return how many numbers an evaluation holds for one window: for each state a count and the aggregates."""
     return len(plan.machine.states) * plan.aggregates.width
 
@@ -127,7 +103,10 @@ def _middle(totals: Sequence[object]) -> int:
 
 
 def merge(queries: Sequence[Member], always: bool = False) -> Part | None:
-    """Return one part for queries of one kind, or None where it would not pay."""
+    """Return one part for queries of one kind, or None where it would not pay.
+
+    If their windows are different, those of the part's plan are the first query's.
+    """
     bounds = [query.plan.bound for query in queries]
     labels, local, numbers = _labels(bounds)
     if len(labels) > MOST_LABELS:
@@ -176,7 +155,7 @@ def merge(queries: Sequence[Member], always: bool = False) -> Part | None:
         derived=derived,
         finish=None,  # of each query by itself
     )
-    alone = sum(_numbers(query.plan) for query in queries)
+    alone = sum(count_numbers(query.plan) for query in queries)
     most = MAX_STATES if always else min(MAX_STATES, int(WORTH * alone / aggregates(bound, outputs).width))
     try:
         machine = build(operands, bounds[0].semantics, negated, per_query=True, most=most)

@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
+import numpy as np
 import pyarrow as pa
 
-from sparkleene.columns.arrow import make_scalar
+from sparkleene.columns.arrow import Array, as_numpy, make_scalar
 from sparkleene.columns.fields import describe_type
+from sparkleene.columns.labels import mask_type
 from sparkleene.engine.memo import Memo
 from sparkleene.engine.results import select_member
 from sparkleene.engine.run import Evaluated, Run
@@ -23,11 +25,34 @@ QUERY = "query"
 
 
 @dataclass(frozen=True)
+class Relabelling:
+    """A column of label masks, and where each of its labels is known from: the bit of another such column."""
+
+    name: str
+    bits: tuple[tuple[str, int], ...]
+
+    def add(self, table: pa.Table) -> pa.Table:
+        """Add the column to a table that has the others."""
+        masks = np.zeros(table.num_rows, mask_type(len(self.bits)))
+        for label, (name, bit) in enumerate(self.bits):
+            values: Array = as_numpy(table.column(name))
+            masks |= (values >> bit & 1).astype(masks.dtype) << masks.dtype.type(label)
+        return table.append_column(self.name, pa.array(masks))
+
+
+@dataclass(frozen=True)
 class JointRun:
     """Runs that differ in their windows alone, and one over all of their queries."""
 
     run: Run
     members: tuple[Part, ...]
+    labels: tuple[Relabelling, ...] = ()  # where its labels are not columns of the table
+
+    def add_labels(self, table: pa.Table) -> pa.Table:
+        """Return a table with all columns that the run reads."""
+        for one in self.labels:
+            table = one.add(table)
+        return table
 
 
 def _whole_table(run: Run, table: pa.Table) -> pa.Table:
@@ -49,7 +74,7 @@ def evaluate_queries(
     memo = Memo()
     done: set[str] = set()
     for joint in (replace(joint, run=replace(joint.run, memo=memo)) for joint in joints):
-        for member, evaluated in _evaluate_joint(joint, select(joint.run, table)):
+        for member, evaluated in _evaluate_joint(joint, select(joint.run, joint.add_labels(table))):
             done.add(member.name)
             yield member, evaluated
     left = [replace(run, memo=memo) for run in runs if run.part.names[0] not in done]
@@ -63,7 +88,8 @@ def evaluate_queries(
 def divide_members(evaluated: Evaluated) -> Iterator[tuple[Member, Evaluated]]:
     """Give each query of a part and what is its own of the results."""
     for k, member in enumerate(evaluated.part.members):
-        yield member, select_member(evaluated, k)
+        if evaluated.members is None or k in evaluated.members:
+            yield member, select_member(evaluated, k)
 
 
 def _evaluate_joint(joint: JointRun, table: pa.Table) -> Iterator[tuple[Member, Evaluated]]:
