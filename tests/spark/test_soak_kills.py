@@ -21,7 +21,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 from tests.chance import SEED, chance
-from tests.spark.test_faults import QUERIES, Driver, Job, later, listed, plain, write_rows, written
+from tests.spark.test_faults import QUERIES, WINDOW, Driver, Job, later, listed, plain, write_rows, written
 
 import sparkleene as sk
 from sparkleene.spark import check_checkpoint
@@ -41,6 +41,10 @@ KINDS: dict[str, Any] = {
     "WITHIN FROM x < 30 TO x > 80 MAX 50 seconds",
     "trigger": QUERIES["trigger"],
     "workload": {"sums": QUERIES["linear"], "parts": QUERIES["spread"], "ends": QUERIES["trigger"]},
+    "panes": {
+        "short": QUERIES["linear"],
+        "long": QUERIES["linear"].replace(WINDOW, "WITHIN 1 minute SLIDE 20 seconds"),
+    },
 }
 KILLS = int(os.environ.get("KILLS", "1000"))
 DRIVERS = 0.1  # of the kills

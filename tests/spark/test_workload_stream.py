@@ -610,7 +610,8 @@ def source(spark: SparkSession, two_partitions: None, tmp_path: Path) -> Source:
 
 
 def test_restart_late_rows_and_other_queries(source: Source, tmp_path: Path) -> None:
-    made = workload(TEXTS)
+    made = workload(TEXTS | {"later": TEXTS["pairs"].replace("10 seconds SLIDE 5", "20 seconds SLIDE 10")})
+    assert "Together: pairs, runs, later" in made.explain(source.marked("6 seconds"))
     source.add(events("a1 b3 a2 c5"), events("b4 a7 c8 c6", 2) + events("a21 z99"))
     assert Ended(made.run(source.marked("6 seconds")), tmp_path, sink="parquet").rows
     late = events("a9 b2 c3")
@@ -623,13 +624,14 @@ def test_restart_late_rows_and_other_queries(source: Source, tmp_path: Path) -> 
     assert operator["numRowsTotal"] > 0
     some = {name: text for name, text in TEXTS.items() if name != "alone"}
     source.add(events("a1000001"))
-    with pytest.raises(StreamingQueryException, match=r"query-changed(?s:.*)removed: alone"):
+    with pytest.raises(StreamingQueryException, match=r"query-changed(?s:.*)removed: later, alone"):
         Ended(workload(some).run(source.marked("6 seconds")), tmp_path, sink="parquet")
 
 
 @pytest.mark.parametrize("sharing", ["auto", *rest(["never"])])
 def test_updates_on_spark(source: Source, tmp_path: Path, sharing: Any) -> None:
     texts = {name: text.replace("WHERE [k]", "") for name, text in TEXTS.items()}
+    texts["later"] = texts["pairs"].replace("10 seconds SLIDE 5", "20 seconds SLIDE 10")
     made = workload(texts, sharing)
     batches = [events("a1 b3 a2 c5 b2") + events("a1 b2", 2), events("b4 a7 c8 c6 a8", 2)]
     source.add(*batches)
