@@ -252,6 +252,20 @@ def test_what_is_told(tmp_path: Path) -> None:
     assert [path.name for path in (tmp_path / "sparkleene").iterdir()] == ["0.json"]
 
 
+def test_windows_of_several_kinds_that_come(tmp_path: Path) -> None:
+    stream = begun(tmp_path, some("alone"), "b1 c2", "b21 c22")
+    change = stream.start(some("alone", "pairs", "later"))
+    assert [part.queries[-1].name for part in change.generation.parts] == ["alone", "later"]
+    assert change.notes == (
+        "'pairs' begins with the window at 2024-01-01 00:00:25",
+        "'later' begins with the window at 2024-01-01 00:00:30",
+    )
+    for rows in ("a26 b27 a31", "b32 a45 b46 a48", f"z{FAR}"):
+        stream.run(table(rows))
+    stream.run(SIMPLE.empty_table())
+    stream.check()
+
+
 def test_parts_that_are_over_are_gone(tmp_path: Path) -> None:
     stream = begun(tmp_path, some("pairs", "alone"), "a1 b2", "a21 b22")
     stream.start(some("pairs"))

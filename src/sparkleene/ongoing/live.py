@@ -117,6 +117,13 @@ class Live:
             return None
         return find_kinds(self.run, self.schema.empty_table(), *self._borders)
 
+    def find_begin(self, member: int) -> int | None:
+        """Return when the first window of a query begins, given its place in the part; None for any time."""
+        if self.kinds is None or self.kinds.begin is None:
+            return self.reach.begin
+        [grid] = [kind.grid for kind in self.kinds.each if member in kind.members]
+        return grid.time_at(grid.start(grid.last_started(self.kinds.begin - 1) + 1))
+
     def clock(self, milliseconds: int) -> int:
         """Return a time in milliseconds in the unit that windows are of."""
         ticks = self._clock.time.ticks_per_ms

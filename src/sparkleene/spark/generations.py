@@ -236,10 +236,11 @@ def _tell(wanted: Wanted, requests: Sequence[Request], now: Generation, border: 
         if standing is None or standing.tenure is None or standing.tenure.birth != now.number:
             continue
         live = wanted.make_live(request, standing.tenure)
-        first = border if live.reach.begin is None else live.milliseconds(live.reach.begin)
-        for name in standing.names:
+        for place, name in enumerate(standing.names):
             if sums.get(name) == wanted.alone[name].checksum:
                 continue  # it goes on, in other company
+            begin = live.find_begin(place)
+            first = border if begin is None else live.milliseconds(begin)
             also = "; until then it is what it was" if name in ends else ""
             yield f"'{name}' begins with the window at {_time_text(first)}{also}"
     for name in sorted(ends - set(wanted.alone)):
