@@ -86,7 +86,9 @@ def remote(address: str, folder: Path, python: str = sys.executable) -> dict[str
     environment = {
         key: value for key, value in os.environ.items() if key == OPTIONS or not key.startswith("SPARK_")
     }
-    environment["PYTHONPATH"] = os.pathsep.join([str(script.parents[2]), os.environ.get("PYTHONPATH", "")])
+    root = script.parents[2]
+    own = [] if python == sys.executable else [root / "src"]  # where the package is not installed
+    environment["PYTHONPATH"] = os.pathsep.join([str(root), *map(str, own), os.environ.get("PYTHONPATH", "")])
     done = subprocess.run(
         [python, str(script), address],
         cwd=folder, env=environment, capture_output=True, text=True, timeout=300,

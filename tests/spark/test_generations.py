@@ -280,6 +280,19 @@ def test_parts_that_are_over_are_gone(tmp_path: Path) -> None:
     assert [part.rank for part in again.generation.parts] == [0, 2]
 
 
+def test_a_part_is_kept_until_its_buckets_know_that_it_is_over(tmp_path: Path) -> None:
+    """Between two windows a part is over as soon as it ends, and its timer comes when the watermark moves."""
+    stream = begun(tmp_path, some("pairs", "gaps"), "a1 b15", delay=1000)
+    stream.run(SIMPLE.empty_table())
+    stream.start(some("pairs"))
+    stream.run(table("a14.5"))
+    assert [part.end is None for part in stream.start(some("pairs")).generation.parts] == [True, False]
+    for rows in (table("a30"), table(f"z{FAR}"), SIMPLE.empty_table()):
+        stream.run(rows)
+    assert len(stream.start(some("pairs")).generation.parts) == 1
+    stream.check()
+
+
 def second(stream: Stream) -> int:
     """Return the id of the only bucket of the second part."""
     assert stream.workers is not None

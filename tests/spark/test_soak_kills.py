@@ -1,7 +1,7 @@
 """Drivers and workers that are killed at random, a thousand times over kinds of queries: the rows stay the same.
 
 `make soak ARGS=tests/spark/test_soak_kills.py` runs it to its end; KILLS=60 is for a few. A driver does one job
-after another until it is killed: one kill in ten is of a driver, with all that it has started, the others are of
+after another until it is killed: one kill in twenty is of a driver, with all that it has started, the others are of
 workers in the midst of a batch.
 """
 

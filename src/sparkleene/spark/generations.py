@@ -144,7 +144,7 @@ def _begin(wanted: Wanted, moment: Moment, delay: int) -> Generation:
 def _change(wanted: Wanted, before: Generation, moment: Moment, delay: int) -> tuple[Generation, int | None]:
     """Return the generation after another, with the border between them, or the same if no query comes or goes."""
     sums = {name: one.checksum for name, one in wanted.alone.items()}
-    there = [part for part in before.parts if part.over is None or part.over >= moment.passed]
+    there = [part for part in before.parts if part.over is None or not _has_ended(part.over, before, moment)]
     kept = [
         part for part in there if part.end is None and all(sums.get(one.name) == one.sum for one in part.queries)
     ]
@@ -161,6 +161,15 @@ def _change(wanted: Wanted, before: Generation, moment: Moment, delay: int) -> t
         rank += 1
     arrivals = (*before.arrivals, moment.watermark)
     return Generation(number, moment.batch, arrivals, delay, rank, tuple(parts)), border
+
+
+def _has_ended(over: int, before: Generation, moment: Moment) -> bool:
+    """Tell whether the buckets of a part know that its last window has ended, at a time, and have no timer left.
+
+    They learn it when the watermark moves in the generation that ended the part, or a later one.
+    """
+    arrival = before.arrivals[-1]
+    return over < moment.passed and (arrival is None or arrival < moment.passed)
 
 
 def _ask_parts(wanted: Wanted, now: Generation) -> Iterator[Request]:
