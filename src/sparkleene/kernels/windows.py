@@ -140,7 +140,10 @@ def from_to(time: Array, furthest: Array, opens: Array, closes: Array, has_end: 
     With `has_end` the last tick of a window is the first later one in which a row `closes`, else the last before a
     tick in which a row `opens`. `furthest` is the last time of a window that a row begins, empty for no limit.
     """
-    out = np.empty((np.count_nonzero(opens), 4), np.int64)
+    most = 0
+    for opened in opens:  # whole arrays are compared by functions whose names differ from build to build
+        most += opened
+    out = np.empty((most, 4), np.int64)
     count = 0
     for g in range(bounds.size - 1):
         end = bounds[g + 1]

@@ -15,7 +15,7 @@ from sparkleene.engine.execute import run_panes
 from sparkleene.engine.grid import Grid
 from sparkleene.engine.run import Evaluated, Run
 from sparkleene.engine.windows import grid_windows
-from sparkleene.ongoing.compose import order_units
+from sparkleene.ongoing.compose import compose, order_units
 from sparkleene.plan.part import Part
 
 Range = tuple[int, int]
@@ -72,8 +72,13 @@ def find_kinds(run: Run, empty: pa.Table, begin: int | None, end: int | None) ->
     return Kinds(whole, tuple(found), begin, end)
 
 
-def evaluate_rows(run: Run, kinds: Kinds, wanted: list[Range], table: pa.Table) -> Iterator[Evaluated]:
-    """Yield some windows of each kind, from the rows that they hold."""
+def evaluate_rows(
+    run: Run, kinds: Kinds | None, wanted: list[Range], table: pa.Table, zeros: bool
+) -> Iterator[Evaluated]:
+    """Yield some windows of each kind, or of the only one, from the rows that they hold."""
+    if kinds is None:
+        yield run.evaluate(table, wanted[0], zeros, pruned=False)  # the status counts sub-streams
+        return
     with run.blame(table):
         rows = run.order(table, run.clock(table).time)
         arrays, recipe = run.arrays(table, rows)
@@ -87,9 +92,12 @@ def evaluate_rows(run: Run, kinds: Kinds, wanted: list[Range], table: pa.Table) 
 
 
 def compose_kinds(
-    run: Run, kinds: Kinds, wanted: list[Range], units: pa.Table, table: pa.Table
+    run: Run, kinds: Kinds | None, wanted: list[Range], units: pa.Table, table: pa.Table
 ) -> list[Evaluated] | None:
-    """Return some windows of each kind, from units and the rows after them; None where these do not fit."""
+    """Return the same from units and the rows after them; None where these do not fit."""
+    if kinds is None:
+        one = compose(run, units, table, wanted[0])
+        return None if one is None else [one]
     ordered = order_units(run, units, table)
     if ordered is None:
         return None

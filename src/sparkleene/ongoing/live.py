@@ -25,21 +25,18 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from sparkleene.columns.arrow import Array
-from sparkleene.columns.fields import decode
 from sparkleene.columns.ipc import to_bytes, to_table
-from sparkleene.columns.keys import codes, combine_codes
 from sparkleene.engine.grid import Clock, Grid, Trailing
 from sparkleene.engine.run import Evaluated, Run
 from sparkleene.language.bound import Drawn, Piece
-from sparkleene.ongoing.compose import compose, why_not_combined
+from sparkleene.ongoing.compose import why_not_combined
 from sparkleene.ongoing.identity import compare_identities
 from sparkleene.ongoing.kinds import Kinds, Range, compose_kinds, evaluate_rows, find_kinds
 from sparkleene.ongoing.seal import checksum, damage_error, seal, unseal
 from sparkleene.ongoing.segments import FAN, PENDING, ROWS, UNITS, WHOLE, Segment, Store, find_joint, split, sums_up
-from sparkleene.ongoing.settled import find_panes, join_settled, join_tables, settle_rows, sum_up
+from sparkleene.ongoing.settled import find_panes, join_settled, join_tables, select_keys, settle_rows, sum_up
 from sparkleene.ongoing.tenure import Reach, Tenure, check_arrival, check_generation, find_reach
 from sparkleene.plan.plan import Plan
 
@@ -166,22 +163,13 @@ class Live:
 
     def _evaluate(self, kept: Kept, wanted: list[Range], zeros: bool) -> Iterator[Evaluated]:
         """Evaluate some windows of each kind from the rows and units that they are made of."""
-        run, kinds, rows = self.run, self.kinds, kept.rows
         if not kept.units:
-            if kinds is not None:
-                yield from evaluate_rows(run, kinds, wanted, rows)
-            else:
-                yield run.evaluate(rows, wanted[0], zeros, pruned=False)  # the status counts sub-streams
+            yield from evaluate_rows(self.run, self.kinds, wanted, kept.rows, zeros)
             return
-        units = join_tables(kept.units)
-        if kinds is not None:
-            found = compose_kinds(run, kinds, wanted, units, rows)
-        else:
-            one = compose(run, units, rows, wanted[0])
-            found = None if one is None else [one]
+        found = compose_kinds(self.run, self.kinds, wanted, join_tables(kept.units), kept.rows)
         if found is None:
             message = "folded rows do not fit those after them: MIN or MAX meets the greatest doubles"
-            raise run.place.error("overflow", message, help="leave such rows out")
+            raise self.run.place.error("overflow", message, help="leave such rows out")
         yield from found
 
 
@@ -393,8 +381,8 @@ class Bucket:
         bound = live.plan.bound
         keys = [k for k in live.plan.universal if k in bound.group]
         paths = [bound.keys[k].path[0] for k in keys]
-        rows = _among(kept.rows, paths, new, paths)
-        units = [_among(table, [f"k{k}" for k in keys], new, paths) for table in kept.units]
+        rows = select_keys(kept.rows, paths, new, paths)
+        units = [select_keys(table, [f"k{k}" for k in keys], new, paths) for table in kept.units]
         yield from live.evaluate_early(Kept(rows, [table for table in units if table.num_rows]), after, last)
 
     # ---- segments
@@ -524,19 +512,3 @@ class Bucket:
 
     def _write_units(self, kind: str, units: pa.Table) -> None:
         self._write(kind, units, *(units.column(name).to_numpy() for name in ("first", "last")))
-
-
-def _among(table: pa.Table, names: list[str], wanted: pa.Table, theirs: list[str]) -> pa.Table:
-    """Return the rows whose keys are those of some wanted row."""
-    if not names or not table.num_rows:
-        return table
-    ours = [decode(table.column(name)) for name in names]
-    given = [decode(wanted.column(name)).cast(mine.type) for name, mine in zip(theirs, ours, strict=True)]
-    if len(names) == 1 and not pa.types.is_floating(ours[0].type):
-        return table.filter(pc.is_in(ours[0], value_set=given[0].combine_chunks().unique()))
-    both = pa.table(
-        [pa.chunked_array([*o.chunks, *g.chunks]) for o, g in zip(ours, given, strict=True)], names=names
-    )
-    found = [codes(both, (name,)) for name in names]
-    code, _ = combine_codes([code for code, _ in found], [len(values) for _, values in found])
-    return table.filter(pa.array(np.isin(code[: table.num_rows], code[table.num_rows :])))

@@ -7,9 +7,11 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from sparkleene.columns.arrow import Array, as_numpy, make_array
 from sparkleene.columns.fields import decode, value_type
+from sparkleene.columns.keys import codes, combine_codes
 from sparkleene.engine.run import Run
 from sparkleene.kernels.matrices import transform
 from sparkleene.kernels.program import NumberSystem
@@ -25,6 +27,22 @@ def join_tables(tables: Sequence[pa.Table]) -> pa.Table:
     """Put tables together whose keys may be encoded."""
     plain = [pa.table([decode(c) for c in t.columns], names=t.column_names) for t in tables]
     return pa.concat_tables(plain, promote_options="permissive")
+
+
+def select_keys(table: pa.Table, names: list[str], wanted: pa.Table, theirs: list[str]) -> pa.Table:
+    """Return the rows whose keys are those of some wanted row."""
+    if not names or not table.num_rows:
+        return table
+    ours = [decode(table.column(name)) for name in names]
+    given = [decode(wanted.column(name)).cast(mine.type) for name, mine in zip(theirs, ours, strict=True)]
+    if len(names) == 1 and not pa.types.is_floating(ours[0].type):
+        return table.filter(pc.is_in(ours[0], value_set=given[0].combine_chunks().unique()))
+    both = pa.table(
+        [pa.chunked_array([*o.chunks, *g.chunks]) for o, g in zip(ours, given, strict=True)], names=names
+    )
+    found = [codes(both, (name,)) for name in names]
+    code, _ = combine_codes([code for code, _ in found], [len(values) for _, values in found])
+    return table.filter(pa.array(np.isin(code[: table.num_rows], code[table.num_rows :])))
 
 
 def settle_rows(run: Run, rows: pa.Table) -> tuple[str, pa.Table]:

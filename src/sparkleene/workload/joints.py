@@ -100,7 +100,7 @@ def _join(parts: Sequence[Part], always: bool) -> Part | None:
     whole = merge_stream([member for part in parts for member in part.members], always)
     if whole is None or always:
         return whole
-    return whole if _kept(whole) <= WORTH * sum(map(_kept, parts)) else None
+    return whole if _count_kept(whole) <= WORTH * sum(map(_count_kept, parts)) else None
 
 
 def merge_stream(members: Sequence[Member], always: bool = False) -> Part | None:
@@ -112,7 +112,7 @@ def merge_stream(members: Sequence[Member], always: bool = False) -> Part | None
     return replace(part, plan=replace(part.plan, bound=bound))
 
 
-def _kept(part: Part) -> Fraction:
+def _count_kept(part: Part) -> Fraction:
     """Return how many numbers the matrices of a sub-stream have for a unit of time."""
     window = part.plan.bound.window
     assert isinstance(window, Window)
