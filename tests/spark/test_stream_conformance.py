@@ -47,7 +47,7 @@ from sparkleene.spark.request import Request
 from sparkleene.spark.results import make_job, task_columns
 from sparkleene.spark.state.bucket_ids import spread_ids
 from sparkleene.spark.state.carrier import make_carrier
-from sparkleene.spark.state.parcels import PARCELS, Enter, Leave
+from sparkleene.spark.state.parcels import PARCELS, Enter
 from sparkleene.spark.state.processor import Processor
 from sparkleene.spark.state.stream_job import LATE, StreamJob, StreamRun
 
@@ -299,8 +299,8 @@ def in_workers(
             if expired := {timer for timer in handle.timers if timer <= watermark}:
                 handle.timers -= expired
                 out_of += list(processors[home].handleExpiredTimer((home,), Clock(watermark), None))
-        out = [pa.RecordBatch.from_pandas(frame, pa.schema([("kept", pa.binary())])) for frame in out_of]
-        found = pa.Table.from_batches(Leave()(out), stream.schema)
+        out = [pa.RecordBatch.from_pandas(frame, stream.schema) for frame in out_of]
+        found = pa.Table.from_batches(out, stream.schema)
         assert found[tasks.ERROR].null_count == found.num_rows, found[tasks.ERROR].to_pylist()
         assert not pc.sum(found[LATE]).as_py(), "no row is late"
         found = found.filter(found[LATE].is_null())  # the others are for `sk.spark.status`
@@ -567,8 +567,8 @@ def test_a_partition_has_one_bucket() -> None:
     processor.open(handle, handle.getValueState("head", ""), handle.getMapState("segments", "", ""))
     one, other = spread_ids(2)
     [frame] = processor.keep_rows(one, iter([]), 0)
-    told = pa.ipc.open_stream(frame["kept"][0]).read_all()
+    told = pa.Table.from_pandas(frame)
     assert told[LATE].to_pylist() == [0] and told[tasks.ERROR].to_pylist() == [None]
     [frame] = processor.move_watermark(other, 1)
-    [error] = pa.ipc.open_stream(frame["kept"][0]).read_all()[tasks.ERROR].to_pylist()
+    [error] = frame[tasks.ERROR]
     assert "error[damaged-state]" in error and f"bucket {other}" in error

@@ -72,6 +72,11 @@ def fits_doubles(arrays: Arrays, program: Program, rows: Array) -> Array:
     return np.asarray(bits_needed(arrays, program, rows) < SAFE_BITS)
 
 
+def all_fit_doubles(arrays: Arrays, program: Program, lo: Array, hi: Array) -> bool:
+    """Tell whether plain doubles can hold everything in all of these windows: then they can in the longest."""
+    return bool(fits_doubles(arrays, program, np.atleast_1d((hi - lo).max(initial=0)))[0])
+
+
 def scan_seconds(plan: Plan, arrays: Arrays, lo: Array, hi: Array, threads: int) -> float:
     """Bound the time that a scan takes: each event is compared with all stored ones before it in its window.
 
@@ -112,7 +117,7 @@ def _stack_cost(arrays: Arrays, program: Program, lo: Array, hi: Array) -> float
     steps = float(seen @ (there @ np.diff(program.off).astype(np.uint64))) / max(1, seen.sum())
     moving = (program.keep != np.arange(program.states)).any()
     width = program.states * (1 + program.sum_of.size + program.low_adds.size)
-    number = STACK_DOUBLE if fits_doubles(arrays, program, hi - lo).all() else STACK_WIDE
+    number = STACK_DOUBLE if all_fit_doubles(arrays, program, lo, hi) else STACK_WIDE
     results = np.unique(program.out_state).size
     if number == STACK_DOUBLE and only_counts(program):
         row = COUNT_ROW + COUNT_ADD * program.states * (steps + 1)

@@ -250,7 +250,7 @@ class _Execution:
         """Run windows that overlap over the rows themselves, each of which comes and goes once."""
         program, events = self.program, self.arrays.events
         events = widen_symbols(events)
-        plain = cost.fits_doubles(self.arrays, program, hi - lo).all()
+        plain = cost.all_fit_doubles(self.arrays, program, lo, hi)
         if plain and cost.only_counts(program) and self._run_stack_counts(events, lo, hi, results):
             return
         field = NumberSystem(

@@ -250,6 +250,30 @@ def _read_copy(
 
 
 @helper
+def _multiply_counts(g: BurstArrays, h: int, state: Array, mod: Array, matrix: Array, lanes: int, old: Array) -> None:
+    """Do what `_multiply_copies` does where there are counts alone; `old` is scratch."""
+    t, states, input_off, inputs = g.template[h], g.state, g.input_off, g.input
+    inner, outer = g.inner[t], g.outer[t]
+    size = inner + outer
+    for c in range(g.copy_off[h], g.copy_off[h + 1]):
+        for column in range(mod.size):
+            p = mod[column]
+            lane = column if lanes > 1 else 0
+            for s in range(inner):
+                old[s, column] = state[states[c, s], column]
+            for x in range(outer):
+                total = state[inputs[input_off[c, x]], column]
+                for k in range(input_off[c, x] + 1, input_off[c, x + 1]):
+                    total = add(total, state[inputs[k], column], p)
+                old[inner + x, column] = total
+            for d in range(inner):
+                total = mul(matrix[d, lane], old[0, column], p)
+                for s in range(1, size):
+                    total = add(total, mul(matrix[d, s * lanes + lane], old[s, column], p), p)
+                state[states[c, d], column] = total
+
+
+@helper
 def _multiply_copies(
     g: BurstArrays, h: int, vector: Table, mod: Array, sums: int, low_adds: Array, scratch: Scratch
 ) -> None:
@@ -362,6 +386,9 @@ def _share(
             if closed:
                 each = g.step_off[t + 1] - g.step_off[t]  # steps of a row
                 _run_closed(g, other, steps[h] // each, field, vector.value, scratch.tick.value[0])
+            elif sums == 0 and program.low_adds.size == 0:
+                given = (scratch.matrix.value, scratch.lanes, scratch.copy.value)
+                _multiply_counts(g, other, vector.value, field.mod, *given)
             else:
                 _multiply_copies(g, other, vector, field.mod, sums, program.low_adds, scratch)
     return True

@@ -27,10 +27,10 @@ from sparkleene.spark.lower import Lowered, Lowering, lower
 from sparkleene.spark.request import Request, col, join_requests, map_batches, partitions
 from sparkleene.spark.results import combine_parts, make_job, raise_errors, schema_of, task_columns
 from sparkleene.spark.session import PROVIDER, ROCKSDB, cores_here
-from sparkleene.spark.sql.types import empty_table
+from sparkleene.spark.sql.types import empty_table, schema_to_spark
 from sparkleene.spark.state.carrier import make_carrier
-from sparkleene.spark.state.parcels import PARCELS, Enter, Leave
-from sparkleene.spark.state.processor import RESULTS, Processor
+from sparkleene.spark.state.parcels import PARCELS, Enter
+from sparkleene.spark.state.processor import Processor
 from sparkleene.spark.state.standing import number_parts, spread_keys
 from sparkleene.spark.state.stream_job import (
     BEFORE,
@@ -70,12 +70,12 @@ def run(requests: Sequence[Request], frame: DataFrame) -> DataFrame:
     mode = request.output_mode or "append"
     entered = map_batches(rows, Enter(stream), PARCELS)
     kept = entered.groupBy("bucket").transformWithStateInPandas(
-        make_carrier(Processor(stream)), RESULTS, mode, "EventTime"
+        make_carrier(Processor(stream)), schema_to_spark(stream.schema), mode, "EventTime"
     )
     tasks = count_tasks(frame.sparkSession)
     together = kept if tasks is None else kept.coalesce(tasks)
     _warn_of_partitions(frame.sparkSession)
-    left = raise_errors(map_batches(together, Leave(), stream.schema))
+    left = raise_errors(together)
     stage = find_stage(frame) + 1
     words = [] if request.name is None or request.named else [request.name]
     named = " ".join([METRICS, *words, *(["after", str(stage - 1)] if stage > 1 else [])])

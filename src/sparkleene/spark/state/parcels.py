@@ -1,4 +1,4 @@
-"""Rows on their way into the state of a stream, as parcels, and windows on their way out.
+"""Rows on their way into the state of a stream, as parcels.
 
 Rows cross to Python once, as Arrow, and are packed into one sealed table for each bucket before the shuffle; so the
 processor of a bucket is given a few rows of bytes, and keeps them as they are.
@@ -14,7 +14,7 @@ import numpy as np
 import pyarrow as pa
 
 from sparkleene.columns.arrow import as_numpy
-from sparkleene.columns.ipc import to_bytes, to_table
+from sparkleene.columns.ipc import to_bytes
 from sparkleene.ongoing.seal import seal
 from sparkleene.ongoing.tenure import Reach
 from sparkleene.spark.packing import by_bucket, chunks
@@ -133,14 +133,3 @@ def _to_error(text: str) -> pa.RecordBatch:
 def read_parcels(frame: Any) -> Iterator[Parcel]:
     """Yield the parcels of a pandas DataFrame."""
     return map(Parcel, *(frame[field.name] for field in list(PARCELS)[1:]))
-
-
-@dataclass(frozen=True)
-class Leave:
-    """From what processors send, tables as bytes, to their rows."""
-
-    def __call__(self, batches: Batches) -> Iterator[pa.RecordBatch]:
-        """Unpack a partition."""
-        for batch in batches:
-            for kept in batch.column(0):
-                yield from to_table(memoryview(kept.as_buffer())).to_batches()

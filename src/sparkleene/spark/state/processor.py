@@ -9,17 +9,15 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pyarrow as pa
 
-from sparkleene.columns.ipc import to_bytes
 from sparkleene.ongoing.seal import damage_error
 from sparkleene.spark.garbage import spare_modules
+from sparkleene.spark.jobs import fit_columns
 from sparkleene.spark.state.parcels import read_parcels
 from sparkleene.spark.state.stream_job import LATE, METRICS, StreamJob, find_batch
-from sparkleene.spark.tasks import error_batch, send_errors, to_batches
+from sparkleene.spark.tasks import OUT, error_batch, send_errors
 
 if TYPE_CHECKING:  # Spark loads a processor on the driver too, which has no use for kernels
     from sparkleene.ongoing.live import Bucket, Live
-
-RESULTS = "kept binary"
 
 
 class Processor:
@@ -130,12 +128,12 @@ class Processor:
             raise damage_error(f"bucket {min(self.unsaved)} has no timer")
 
     def _send(self, tables: Sequence[pa.Table]) -> Iterator[Any]:
-        batches = [batch for table in tables for batch in to_batches(table, self.stream.schema)]
-        if batches:
-            yield _to_row(batches)
+        schema = self.stream.schema
+        whole = pa.concat_tables([fit_columns(table, schema) for table in tables]).combine_chunks()
+        yield from map(_to_frame, whole.to_batches(OUT))
 
     def _send_error(self, error: str) -> Any:
-        return _to_row([error_batch(self.stream.schema, error)])
+        return _to_frame(error_batch(self.stream.schema, error))
 
 
 def _metrics(bucket: Bucket, late: int, keys: int | None) -> pa.Table:
@@ -149,11 +147,11 @@ def _metrics(bucket: Bucket, late: int, keys: int | None) -> pa.Table:
     return pa.table([[value] for value in values], METRICS)
 
 
-def _to_row(batches: list[pa.RecordBatch]) -> Any:
-    """Return a table as the one row that Spark is sent."""
+def _to_frame(batch: pa.RecordBatch) -> Any:
+    """Return a batch as the data frame that Spark's interface asks for, with columns that stay Arrow's."""
     import pandas as pd
 
-    return pd.DataFrame({"kept": [bytes(to_bytes(pa.Table.from_batches(batches)))]})
+    return batch.to_pandas(types_mapper=pd.ArrowDtype)
 
 
 class Kept:
