@@ -250,7 +250,9 @@ def _read_copy(
 
 
 @helper
-def _multiply_counts(g: BurstArrays, h: int, state: Array, mod: Array, matrix: Array, lanes: int, old: Array) -> None:
+def _multiply_counts(
+    g: BurstArrays, h: int, state: Array, mod: Array, matrix: Array, lanes: int, old: Array
+) -> None:
     """Do what `_multiply_copies` does where there are counts alone; `old` is scratch."""
     t, states, input_off, inputs = g.template[h], g.state, g.input_off, g.input
     inner, outer = g.inner[t], g.outer[t]
