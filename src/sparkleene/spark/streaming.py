@@ -275,11 +275,11 @@ def _explain_run(whole: StreamJob, stream: StreamRun, states: int) -> Iterator[t
 def count_tasks(spark: SparkSession) -> int | None:
     """Return how many tasks the partitions of the state are done by, None for one each.
 
-    A task has a cost of its own, so on one machine there are two for each core. On a cluster, where cores come and
+    A task has a cost of its own, so on one machine there is one for each core. On a cluster, where cores come and
     go, every partition has its own.
     """
     cores = cores_here(spark)
-    return None if cores is None or 2 * cores >= partitions(spark) else 2 * cores
+    return None if cores is None or cores >= partitions(spark) else cores
 
 
 def _warn_of_partitions(spark: SparkSession) -> None:
