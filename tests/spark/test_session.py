@@ -10,8 +10,18 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+import sparkleene as sk
 from sparkleene.errors import SparkleeneError
-from sparkleene.spark.session import GIB, defaults, java_version, local_cores, memory_of_machine, session
+from sparkleene.spark.session import (
+    BATCH_BYTES,
+    GIB,
+    UNLIMITED,
+    defaults,
+    java_version,
+    local_cores,
+    memory_of_machine,
+    session,
+)
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -104,3 +114,16 @@ def test_no_pyspark(tmp_path: Path) -> None:
     said = error_in_a_new_process("import sys; sys.modules['pyspark'] = None", tmp_path)
     assert said.startswith("SparkleeneError error[missing-pyspark]: PySpark is not installed")
     assert "pip install 'sparkleene[spark]'" in said
+
+
+def test_what_to_set_is_told(spark: SparkSession) -> None:
+    query = sk.query("RETURN COUNT(*) PATTERN A+ WITHIN 10 SLIDE 10", time="id", type=None)
+    batch = spark.range(10)
+    assert spark.conf.get(BATCH_BYTES) == UNLIMITED and BATCH_BYTES not in query.explain(batch)
+    spark.conf.set(BATCH_BYTES, "64m")
+    try:
+        assert f'  set       spark.conf.set("{BATCH_BYTES}", "{UNLIMITED}")' in query.explain(batch)
+        work = sk.workload({"a": query.text}, time="id", type=None)
+        assert BATCH_BYTES in work.explain(batch)
+    finally:
+        spark.conf.set(BATCH_BYTES, UNLIMITED)

@@ -17,7 +17,7 @@ from sparkleene.spark.having import finish_results, finished_schema
 from sparkleene.spark.parquet.footers import discover
 from sparkleene.spark.request import Request, col, zone
 from sparkleene.spark.results import JobPlan
-from sparkleene.spark.session import session
+from sparkleene.spark.session import session, suggest_settings
 from sparkleene.spark.strategy import MEANING, Family
 from sparkleene.spark.trends import count_request, trends
 from sparkleene.spark.workers import check_workers
@@ -102,6 +102,7 @@ class FrameSource:
             else:
                 finder = "SQL" if job.plan.lows[0].options.masks else "the tasks"
                 yield from _explain_query(job.family, job.plan, finder)
+        yield from _advise(self.spark)
 
     def trends(self, request: Request, selection: Selection) -> DataFrame:
         """Find the trends in tasks."""
@@ -190,7 +191,8 @@ class StreamSource(FrameSource):
         """Say how rows are spread and what is kept of them."""
         from sparkleene.spark import streaming
 
-        return streaming.explain(requests, self.frame)
+        yield from streaming.explain(requests, self.frame)
+        yield from _advise(self.spark)
 
     def trends(self, request: Request, selection: Selection) -> DataFrame:
         """Refuse: the trends of a stream are not listed."""
@@ -200,6 +202,12 @@ class StreamSource(FrameSource):
     def types(self, request: Request, column: str, names: Collection[str]) -> frozenset[str]:
         """Return all: nobody knows which events are still to come."""
         return frozenset(names)
+
+
+def _advise(spark: SparkSession) -> Iterator[Line]:
+    """Say what to set so that rows of the JVM take less time to Python."""
+    for setting in suggest_settings(spark):
+        yield "set", setting
 
 
 def _unite(results: Sequence[DataFrame]) -> DataFrame:
