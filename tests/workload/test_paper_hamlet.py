@@ -22,7 +22,7 @@ from sparkleene.engine import bursts as engine_bursts
 from sparkleene.engine.arrays import Arrays
 from sparkleene.engine.run import Run
 from sparkleene.kernels import bursts as kernel
-from sparkleene.kernels.bursts import BURST, CLOSED, PRODUCT, STEP
+from sparkleene.kernels.burst_arrays import BURST, CLOSED, PRODUCT, STEP
 from sparkleene.kernels.vectors import Table
 from sparkleene.language.query_files import read_query_file
 from sparkleene.workload import Sharing, Workload, workload

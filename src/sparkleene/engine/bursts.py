@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from sparkleene.columns.arrow import Array
-from sparkleene.kernels.bursts import BURST, CLOSED, COUNTERS, PRODUCT, STEP, BurstArrays
+from sparkleene.kernels.burst_arrays import BURST, CLOSED, COUNTERS, PRODUCT, STEP, BurstArrays
 from sparkleene.kernels.program import Program
 from sparkleene.plan.copies import Copies, Copy, CopyFinder, Template
 from sparkleene.plan.plan import Plan

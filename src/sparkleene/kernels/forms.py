@@ -16,6 +16,7 @@ import numba as nb
 import numpy as np
 
 from sparkleene.kernels import (
+    burst_arrays,
     bursts,
     columns,
     contiguous_labels,
@@ -208,10 +209,10 @@ def _linear() -> Iterator[Form]:
     yield _call("latest_starts", latest_starts.find_ends, *ends)
 
 
-def _burst_arrays() -> bursts.BurstArrays:
+def _burst_arrays() -> burst_arrays.BurstArrays:
     flat, flags, square = np.zeros(0, np.int64), np.zeros(0, np.bool_), np.zeros((0, 0), np.int64)
     groups = (*[flat] * 7, flags, flat, *[square] * 4, flat, square, square, flat)
-    return bursts.BurstArrays(*groups, flags, flat, square, flat, flat, np.zeros((0, 0)))
+    return burst_arrays.BurstArrays(*groups, flags, flat, square, flat, flat, np.zeros((0, 0)))
 
 
 def _words() -> Iterator[Form]:

@@ -21,6 +21,8 @@ from pyspark.sql.types import BinaryType, LongType, StructType
 _KEPT = StructType().add("kept", BinaryType())
 _NUMBER = StructType().add("number", LongType())
 
+FROZEN = "_frozen_by_sparkleene"  # for to count what is frozen takes as long as to collect it
+
 
 class Carrier(StatefulProcessor):
     """Opens a bucket's state: a value for its head, and a map of its segments."""
@@ -56,8 +58,9 @@ class Carrier(StatefulProcessor):
         """Let the worker collect garbage quickly, see spark/garbage.py."""
         if self.processor is not None:
             self.processor.close()
-        elif not gc.get_freeze_count():
+        elif not hasattr(gc, FROZEN):
             gc.freeze()
+            setattr(gc, FROZEN, True)
 
 
 def make_carrier(processor: Any) -> Carrier:
