@@ -12,6 +12,7 @@ from sparkleene.collector import MANY, without_garbage
 
 @pytest.fixture(autouse=True)
 def unfrozen() -> Iterator[None]:
+    gc.unfreeze()
     gc.collect()
     yield
     gc.unfreeze()
