@@ -21,7 +21,7 @@ from pyspark.sql.types import BinaryType, LongType, StructType
 _KEPT = StructType().add("kept", BinaryType())
 _NUMBER = StructType().add("number", LongType())
 
-FROZEN = "_frozen_by_sparkleene"  # for to count what is frozen takes as long as to collect it
+FROZEN = "_frozen_by_sparkleene"  # on `gc` itself: to count what is frozen takes as long as to collect it
 
 
 class Carrier(StatefulProcessor):
