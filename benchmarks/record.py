@@ -48,13 +48,14 @@ class Ratios:
         if self.limit is None:
             return None
         sign, number = self.limit
-        return {"<=": self.median <= number, "<": self.median < number, ">=": self.median >= number}[sign]
+        found = self.median
+        return {"<=": found <= number, "<": found < number, ">=": found >= number, ">": found > number}[sign]
 
     def is_lost(self, stored: Ratios) -> bool:
         """Tell whether every run is clearly worse than every stored one."""
         if self.limit is None:
             return False
-        if self.limit[0] == ">=":
+        if self.limit[0] in (">", ">="):
             return max(self.ratios) * SLACK < min(stored.ratios)
         return min(self.ratios) > SLACK * max(stored.ratios)
 

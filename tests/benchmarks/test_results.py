@@ -22,7 +22,16 @@ def test_runs_are_gathered_by_line() -> None:
 
 @pytest.mark.parametrize(
     ("bound", "met"),
-    [("<= 2", True), ("<= 1", False), ("< 1.5", False), (">= 1.5", True), (">= 2", False), ("", None)],
+    [
+        ("<= 2", True),
+        ("<= 1", False),
+        ("< 1.5", False),
+        (">= 1.5", True),
+        (">= 2", False),
+        ("> 1", True),
+        ("> 1.5", False),
+        ("", None),
+    ],
 )
 def test_bounds_hold_the_median(bound: str, met: bool | None) -> None:
     assert runs(1.0, 1.5, 9.0, bound=bound).met is met
