@@ -6,9 +6,11 @@ import os
 import subprocess
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 from typing import TYPE_CHECKING
 
 import pytest
+from pyspark.errors import PySparkException
 
 import sparkleene as sk
 from sparkleene.errors import SparkleeneError
@@ -21,6 +23,7 @@ from sparkleene.spark.session import (
     local_cores,
     memory_of_machine,
     session,
+    suggest_settings,
 )
 
 if TYPE_CHECKING:
@@ -127,3 +130,11 @@ def test_what_to_set_is_told(spark: SparkSession) -> None:
         assert BATCH_BYTES in work.explain(batch)
     finally:
         spark.conf.set(BATCH_BYTES, UNLIMITED)
+
+
+def test_a_setting_that_a_host_does_not_show_is_not_told() -> None:
+    def refuse(name: str) -> str:
+        raise PySparkException(f"{name} is not available")
+
+    hidden = SimpleNamespace(conf=SimpleNamespace(get=refuse))
+    assert list(suggest_settings(hidden)) == []  # type: ignore[arg-type]
